@@ -1,0 +1,4 @@
+//! The brain: per kind a pure function from a view to a plan, and the mechanisms that several kinds share.
+//!
+//! Lives here: everything that thinks.
+//! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
