@@ -2,3 +2,13 @@
 //!
 //! Lives here: everything that thinks.
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
+
+pub mod ids;
+pub mod pod;
+pub mod quantity;
+pub mod revision;
+pub mod time;
+pub mod wire;
+
+#[cfg(test)]
+mod golden;
