@@ -3,12 +3,18 @@
 //! Lives here: everything that thinks.
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
 
+pub mod amount;
+pub mod chain;
 pub mod ids;
+pub mod lifecycle;
+pub mod order;
 pub mod pod;
 pub mod quantity;
+pub mod readiness;
 pub mod revision;
 pub mod time;
-pub mod wire;
 
+#[cfg(test)]
+mod fixtures;
 #[cfg(test)]
 mod golden;

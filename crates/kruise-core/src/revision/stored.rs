@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::annotations;
 use serde_json::{Value, json};
 
 use super::canonical::{Unreadable, canonical};
 use super::{gojson, hash};
 use crate::ids::{ResourceVersion, RevisionName, Uid};
-use crate::{time, wire};
+use crate::time;
 
 /// Workload names are cut to this length in a revision name, so that the whole stays a valid object name (SM-4).
 const NAME_BYTES_MAX: usize = 223;
@@ -80,7 +81,7 @@ impl Revision {
             labels: crate::pod::string_map(object.pointer("/metadata/labels")),
             claim_hash: object
                 .pointer("/metadata/annotations")
-                .and_then(|all| all.get(wire::CLAIM_TEMPLATE_HASH))
+                .and_then(|all| all.get(annotations::CLONESET_CLAIM_TEMPLATE_HASH))
                 .and_then(Value::as_str)
                 .map(str::to_owned),
             template: Arc::new(template),
