@@ -5,8 +5,11 @@
 
 pub mod amount;
 pub mod chain;
+pub mod gates;
 pub mod ids;
+pub mod inplace;
 pub mod lifecycle;
+pub mod merge;
 pub mod order;
 pub mod pod;
 pub mod quantity;

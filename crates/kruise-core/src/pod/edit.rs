@@ -17,6 +17,7 @@ pub struct Edit<'a> {
     labels: BTreeMap<String, Option<String>>,
     annotations: BTreeMap<String, Option<String>>,
     finalizers: Vec<String>,
+    dropped_finalizers: Vec<String>,
     /// With their position in the pod, if they have one.
     conditions: BTreeMap<Arc<str>, Condition>,
     /// JSON path below the pod and value.
@@ -39,6 +40,7 @@ impl<'a> Edit<'a> {
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             finalizers: Vec::new(),
+            dropped_finalizers: Vec::new(),
             conditions: BTreeMap::new(),
             spec: Vec::new(),
         }
@@ -52,6 +54,7 @@ impl<'a> Edit<'a> {
         self.labels.is_empty()
             && self.annotations.is_empty()
             && self.finalizers.is_empty()
+            && self.dropped_finalizers.is_empty()
             && self.conditions.is_empty()
             && self.spec.is_empty()
     }
@@ -83,6 +86,12 @@ impl<'a> Edit<'a> {
     pub fn finalizer(&mut self, name: &str) {
         if !self.pod.finalizers.iter().any(|one| one.as_ref() == name) {
             self.finalizers.push(name.to_owned());
+        }
+    }
+
+    pub fn drop_finalizer(&mut self, name: &str) {
+        if self.pod.finalizers.iter().any(|one| one.as_ref() == name) {
+            self.dropped_finalizers.push(name.to_owned());
         }
     }
 
@@ -162,6 +171,7 @@ impl<'a> Edit<'a> {
         } else {
             ops.extend(self.finalizers.iter().map(|one| Op::add("/metadata/finalizers/-", one.as_str())));
         }
+        ops.extend(self.finalizer_removals());
         for (path, value) in &self.spec {
             if guard == Guard::Identity
                 && let Some((container, name)) = self.container_at(path)
@@ -172,6 +182,18 @@ impl<'a> Edit<'a> {
         }
         self.condition_operations(guard, &mut ops);
         ops
+    }
+
+    /// From the last position to the first, so that the earlier positions stay right; each under a test of its name.
+    fn finalizer_removals(&self) -> Vec<Op> {
+        let positions = self.pod.finalizers.iter().enumerate().rev();
+        let dropped = positions.filter(|(_, one)| self.dropped_finalizers.iter().any(|name| one.as_ref() == name));
+        dropped
+            .flat_map(|(at, name)| {
+                let path = format!("/metadata/finalizers/{at}");
+                [Op::test(&path, name.as_ref()), Op::Remove { path }]
+            })
+            .collect()
     }
 
     fn condition_operations(&self, guard: Guard, ops: &mut Vec<Op>) {
@@ -213,6 +235,9 @@ impl<'a> Edit<'a> {
         if !self.finalizers.is_empty() {
             metadata.insert("finalizers".to_owned(), json!(self.finalizers));
         }
+        if !self.dropped_finalizers.is_empty() {
+            metadata.insert("$deleteFromPrimitiveList/finalizers".to_owned(), json!(self.dropped_finalizers));
+        }
         let mut patch = Map::new();
         patch.insert("metadata".to_owned(), Value::Object(metadata));
         if !self.conditions.is_empty() {
@@ -220,19 +245,36 @@ impl<'a> Edit<'a> {
             patch.insert("status".to_owned(), json!({"conditions": all}));
         }
         if !self.spec.is_empty() {
-            patch.insert("spec".to_owned(), json!({"containers": self.images()}));
+            patch.insert("spec".to_owned(), json!({"containers": self.containers()}));
         }
         Value::Object(patch)
     }
 
-    /// Changed images by container name, for a strategic patch.
-    fn images(&self) -> Vec<Value> {
-        let changed = self.spec.iter().filter(|(path, _)| path.ends_with("/image"));
-        let named = changed.filter_map(|(path, value)| {
-            let (_, name) = self.container_at(path)?;
-            Some(json!({"name": name, "image": value}))
-        });
-        named.collect()
+    /// Changed fields by container name, for a strategic patch.
+    fn containers(&self) -> Vec<Value> {
+        let mut changed: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        for (path, value) in &self.spec {
+            let Some((container, name)) = self.container_at(path) else { continue };
+            let fields = path.strip_prefix(&container).unwrap_or_default().trim_start_matches('/').split('/');
+            let nested = fields.rev().fold(value.clone(), |inner, field| json!({field: inner}));
+            let entry = changed.entry(name).or_default();
+            entry.insert("name".to_owned(), Value::from(name));
+            merge(entry, nested);
+        }
+        changed.into_values().map(Value::Object).collect()
+    }
+}
+
+/// Adds the members of `more`, object by object.
+fn merge(object: &mut Map<String, Value>, more: Value) {
+    let Value::Object(more) = more else { return };
+    for (key, value) in more {
+        match object.get_mut(&key) {
+            Some(Value::Object(inner)) => merge(inner, value),
+            _ => {
+                object.insert(key, value);
+            }
+        }
     }
 }
 
