@@ -46,7 +46,10 @@ pub enum Refresh {
     /// No update, or it is finished.
     Finished,
     /// Nothing to write; with the instant at which time alone changes that.
-    Waiting { why: Incomplete, until: Option<Timestamp> },
+    Waiting {
+        why: Incomplete,
+        until: Option<Timestamp>,
+    },
     /// The next step.
     Step(Vec<Write>),
 }
@@ -67,7 +70,11 @@ pub fn resize_of_server(version: &str) -> Resize {
 /// Whether the pod must leave traffic for this change (SM-28).
 pub fn drains(pod: &PodView, change: &Change) -> bool {
     pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
-        && !(change.is_resources_only() && !change.resources.iter().any(|(name, delta)| restarts(pod, name, delta)))
+        && !(change.is_resources_only()
+            && !change
+                .resources
+                .iter()
+                .any(|(name, delta)| restarts(pod, name, delta)))
 }
 
 /// The chain that starts an update: drain, resize, change (SM-27). The order is a safety property.
@@ -125,22 +132,43 @@ pub fn refresh(pod: &PodView, resize: Resize, now: Timestamp) -> Refresh {
     if !state.has_next() {
         return Refresh::Finished;
     }
-    let required = state.pre_check_before_next.clone().unwrap_or_default().containers_required_ready;
-    if !required.iter().all(|name| pod.status_of(name).is_some_and(|one| one.is_ready)) {
-        return Refresh::Waiting { why: Incomplete::NextBatch, until: None };
+    let required = state
+        .pre_check_before_next
+        .clone()
+        .unwrap_or_default()
+        .containers_required_ready;
+    if !required
+        .iter()
+        .all(|name| pod.status_of(name).is_some_and(|one| one.is_ready))
+    {
+        return Refresh::Waiting {
+            why: Incomplete::NextBatch,
+            until: None,
+        };
     }
     let next = state.next();
     step(pod, &mut state, next, resize, now)
 }
 
-fn refresh_grace(pod: &PodView, grace: &Grace, state: Option<State>, resize: Resize, now: Timestamp) -> Refresh {
+fn refresh_grace(
+    pod: &PodView,
+    grace: &Grace,
+    state: Option<State>,
+    resize: Resize,
+    now: Timestamp,
+) -> Refresh {
     // Without its record, or at another revision by now, the stored change is dropped and the update starts again.
     let is_current = pod.revision() == Some(RevisionHash::last_segment(&grace.revision));
-    let Some(mut state) = state.filter(|_| is_current) else { return drop_grace(pod) };
+    let Some(mut state) = state.filter(|_| is_current) else {
+        return drop_grace(pod);
+    };
     let started = time::read(&state.update_timestamp).unwrap_or(Timestamp::MIN);
     let until = time::after(started, grace.grace_seconds);
     if now < until {
-        return Refresh::Waiting { why: Incomplete::Grace, until: Some(until) };
+        return Refresh::Waiting {
+            why: Incomplete::Grace,
+            until: Some(until),
+        };
     }
     step(pod, &mut state, grace.change(), resize, now)
 }
@@ -150,7 +178,11 @@ fn step(pod: &PodView, state: &mut State, change: Change, resize: Resize, now: T
     Grace::drop(&mut edit);
     let mut writes = apply_batch(&mut edit, state, change, resize, now);
     // A resize moves the version, so what follows it can only be bound to the identity (M6).
-    let guard = if writes.is_empty() { Guard::Version } else { Guard::Identity };
+    let guard = if writes.is_empty() {
+        Guard::Version
+    } else {
+        Guard::Identity
+    };
     writes.extend(edit.write(guard));
     Refresh::Step(writes)
 }
@@ -162,34 +194,61 @@ fn drop_grace(pod: &PodView) -> Refresh {
 }
 
 /// Applies what goes now and records the rest (SM-26). Returns the writes that must come before the pod's own.
-fn apply_batch(edit: &mut Edit<'_>, state: &mut State, change: Change, resize: Resize, now: Timestamp) -> Vec<Write> {
+fn apply_batch(
+    edit: &mut Edit<'_>,
+    state: &mut State,
+    change: Change,
+    resize: Resize,
+    now: Timestamp,
+) -> Vec<Write> {
     let pod = edit.pod();
     let (batch, rest) = split(change, pod);
     batch.metadata.apply(edit);
     for (name, image) in &batch.images {
-        let image_id = pod.status_of(name).map(|one| one.image_id.to_string()).unwrap_or_default();
+        let image_id = pod
+            .status_of(name)
+            .map(|one| one.image_id.to_string())
+            .unwrap_or_default();
         // The newest id before this change, also if an earlier change of the same update recorded one (M14).
-        state.last_container_statuses.get_or_insert_default().insert(name.clone(), LastStatus { image_id });
+        state
+            .last_container_statuses
+            .get_or_insert_default()
+            .insert(name.clone(), LastStatus { image_id });
         edit.image(name, image);
     }
     for metadata in batch.ref_metadata.values() {
-        metadata.labels.iter().for_each(|(key, value)| edit.label(key, value));
-        metadata.annotations.iter().for_each(|(key, value)| edit.annotation(key, value));
+        metadata
+            .labels
+            .iter()
+            .for_each(|(key, value)| edit.label(key, value));
+        metadata
+            .annotations
+            .iter()
+            .for_each(|(key, value)| edit.annotation(key, value));
     }
     let resized = change_resources(edit, &batch.resources, resize);
     let containers: Vec<String> = batch.containers().into_iter().map(str::to_owned).collect();
-    state.container_batches_record.push(Batch { timestamp: time::seconds(now), containers: containers.clone() });
+    state.container_batches_record.push(Batch {
+        timestamp: time::seconds(now),
+        containers: containers.clone(),
+    });
     state.set_next(rest, containers);
     state.write(edit);
     resized.into_iter().collect()
 }
 
 /// Only quantities that exist and differ are written (SM-36, SM-37).
-fn change_resources(edit: &mut Edit<'_>, deltas: &BTreeMap<String, ResourceDelta>, resize: Resize) -> Option<Write> {
+fn change_resources(
+    edit: &mut Edit<'_>,
+    deltas: &BTreeMap<String, ResourceDelta>,
+    resize: Resize,
+) -> Option<Write> {
     let pod = edit.pod();
     let mut containers = Vec::new();
     for (name, delta) in deltas {
-        let Some(container) = pod.container(name) else { continue };
+        let Some(container) = pod.container(name) else {
+            continue;
+        };
         let sides = [
             ("limits", &delta.limits, &container.resources.limits),
             ("requests", &delta.requests, &container.resources.requests),
@@ -198,13 +257,16 @@ fn change_resources(edit: &mut Edit<'_>, deltas: &BTreeMap<String, ResourceDelta
         for (side, wanted, there) in sides {
             let differs = |resource: &str, text: &str| {
                 let wanted = crate::quantity::Quantity::read(text).ok();
-                there.get(resource).is_some_and(|now| wanted.is_some_and(|wanted| *now != wanted))
+                there
+                    .get(resource)
+                    .is_some_and(|now| wanted.is_some_and(|wanted| *now != wanted))
             };
             for (resource, text) in wanted.iter().filter(|(resource, text)| differs(resource, text)) {
                 match resize {
                     Resize::InPod => edit.quantity(name, &format!("{side}/{resource}"), text),
                     Resize::Endpoint => {
-                        resources.entry(side).or_insert_with(|| json!({}))[resource] = Value::from(text.as_str());
+                        resources.entry(side).or_insert_with(|| json!({}))[resource] =
+                            Value::from(text.as_str());
                     }
                 }
             }
@@ -214,14 +276,26 @@ fn change_resources(edit: &mut Edit<'_>, deltas: &BTreeMap<String, ResourceDelta
         }
     }
     let body = json!({"metadata": {"uid": pod.uid.as_str()}, "spec": {"containers": containers}});
-    (!containers.is_empty())
-        .then(|| Write::patch(Resource::Pod, pod.name.as_str(), Part::Resize, Patch::Strategic(body)))
+    (!containers.is_empty()).then(|| {
+        Write::patch(
+            Resource::Pod,
+            pod.name.as_str(),
+            Part::Resize,
+            Patch::Strategic(body),
+        )
+    })
 }
 
 /// What an earlier update of this pod has stored but not yet applied: it goes along with the new one (M13).
 fn unfinished(pod: &PodView) -> Change {
-    let waiting = Grace::of(pod).present().map(|grace| grace.change()).unwrap_or_default();
-    let next = State::of(pod).present().map(|state| state.next()).unwrap_or_default();
+    let waiting = Grace::of(pod)
+        .present()
+        .map(|grace| grace.change())
+        .unwrap_or_default();
+    let next = State::of(pod)
+        .present()
+        .map(|state| state.next())
+        .unwrap_or_default();
     waiting.then(next)
 }
 
@@ -235,7 +309,10 @@ fn still_awaited(pod: &PodView, change: &Change) -> Option<BTreeMap<String, Last
 }
 
 fn restarts(pod: &PodView, container: &str, delta: &ResourceDelta) -> bool {
-    let policy = pod.container(container).map(|one| one.restarts_on_resize.as_slice()).unwrap_or_default();
+    let policy = pod
+        .container(container)
+        .map(|one| one.restarts_on_resize.as_slice())
+        .unwrap_or_default();
     let mut changed = delta.limits.keys().chain(delta.requests.keys());
     changed.any(|resource| policy.iter().any(|one| one.as_ref() == resource))
 }

@@ -29,8 +29,14 @@ fn compare(old: &Value, new: &Value, path: &mut Vec<String>, out: &mut Vec<Diffe
         path.push(key);
         match (old, new) {
             (Some(old), Some(new)) => compare(old, new, path, out),
-            (Some(_), None) => out.push(Difference { path: path.clone(), change: Change::Remove }),
-            (None, Some(_)) => out.push(Difference { path: path.clone(), change: Change::Add }),
+            (Some(_), None) => out.push(Difference {
+                path: path.clone(),
+                change: Change::Remove,
+            }),
+            (None, Some(_)) => out.push(Difference {
+                path: path.clone(),
+                change: Change::Add,
+            }),
             (None, None) => {}
         }
         path.pop();
@@ -50,7 +56,10 @@ fn compare(old: &Value, new: &Value, path: &mut Vec<String>, out: &mut Vec<Diffe
             }
         }
         (old, new) if old != new => {
-            out.push(Difference { path: path.clone(), change: Change::Replace(new.clone()) });
+            out.push(Difference {
+                path: path.clone(),
+                change: Change::Replace(new.clone()),
+            });
         }
         _ => {}
     }
@@ -67,8 +76,10 @@ mod tests {
         let old = json!({"a": 1, "gone": 1, "list": [1, {"x": 1}], "short": [1, 2]});
         let new = json!({"a": 2, "list": [1, {"x": 2, "y": 1}], "short": [1], "added": 1});
 
-        let found: Vec<(String, Change)> =
-            differences(&old, &new).into_iter().map(|one| (one.path.join("/"), one.change)).collect();
+        let found: Vec<(String, Change)> = differences(&old, &new)
+            .into_iter()
+            .map(|one| (one.path.join("/"), one.change))
+            .collect();
 
         assert_eq!(
             found,

@@ -100,13 +100,16 @@ struct WireStatus {
 
 impl From<Wire> for PodView {
     fn from(wire: Wire) -> Self {
-        let Wire { metadata, spec, status } = wire;
+        let Wire {
+            metadata,
+            spec,
+            status,
+        } = wire;
         let annotations: Texts = metadata.annotations.into_iter().flatten().collect();
         // The older plain hash needs the whole container; it is only ever compared while an update is recorded.
         let is_updating = annotations.has(annotations::INPLACE_UPDATE_STATE)
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
-        let mut containers: Vec<Container> =
-            spec.containers.iter().flatten().map(Container::read).collect();
+        let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -121,20 +124,44 @@ impl From<Wire> for PodView {
             labels: metadata.labels.into_iter().flatten().collect(),
             annotations,
             finalizers: metadata.finalizers.unwrap_or_default(),
-            owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
+            owners: metadata
+                .owner_references
+                .into_iter()
+                .flatten()
+                .map(Owner::from)
+                .collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             node: spec.node_name.filter(|node| !node.is_empty()),
-            readiness_gates: spec.readiness_gates.into_iter().flatten().map(|one| one.condition_type).collect(),
-            conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
+            readiness_gates: spec
+                .readiness_gates
+                .into_iter()
+                .flatten()
+                .map(|one| one.condition_type)
+                .collect(),
+            conditions: status
+                .conditions
+                .into_iter()
+                .flatten()
+                .map(Condition::from)
+                .collect(),
             containers,
-            statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
+            statuses: status
+                .container_statuses
+                .into_iter()
+                .flatten()
+                .map(ContainerStatus::from)
+                .collect(),
         }
     }
 }
 
 impl From<Reference> for Owner {
     fn from(wire: Reference) -> Self {
-        Self { uid: Uid::new(wire.uid), kind: wire.kind, is_controller: wire.controller.unwrap_or(false) }
+        Self {
+            uid: Uid::new(wire.uid),
+            kind: wire.kind,
+            is_controller: wire.controller.unwrap_or(false),
+        }
     }
 }
 
@@ -204,12 +231,20 @@ impl EnvRef {
     /// `None` unless the variable is taken from one label or annotation of the pod (SM-24).
     fn read(object: &Value) -> Option<Self> {
         let name = object.get("name").and_then(Value::as_str)?;
-        let has_value = object.get("value").and_then(Value::as_str).is_some_and(|value| !value.is_empty());
+        let has_value = object
+            .get("value")
+            .and_then(Value::as_str)
+            .is_some_and(|value| !value.is_empty());
         if has_value || [env::SIDECARSET_VERSION, env::SIDECARSET_VERSION_ALT].contains(&name) {
             return None;
         }
-        let path = object.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str)?;
-        Some(Self { name: name.into(), source: EnvSource::read(path)? })
+        let path = object
+            .pointer("/valueFrom/fieldRef/fieldPath")
+            .and_then(Value::as_str)?;
+        Some(Self {
+            name: name.into(),
+            source: EnvSource::read(path)?,
+        })
     }
 }
 
@@ -220,7 +255,9 @@ impl EnvSource {
             let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
             Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())
         };
-        key("metadata.labels[").map(Self::Label).or_else(|| key("metadata.annotations[").map(Self::Annotation))
+        key("metadata.labels[")
+            .map(Self::Label)
+            .or_else(|| key("metadata.annotations[").map(Self::Annotation))
     }
 }
 
@@ -234,7 +271,10 @@ impl Resources {
             });
             read.collect()
         };
-        Self { limits: side("limits"), requests: side("requests") }
+        Self {
+            limits: side("limits"),
+            requests: side("requests"),
+        }
     }
 }
 
@@ -243,7 +283,9 @@ fn barrier_priority(variable: &Value) -> Option<i64> {
     if variable.get("name").and_then(Value::as_str) != Some(env::CONTAINER_BARRIER) {
         return None;
     }
-    let key = variable.pointer("/valueFrom/configMapKeyRef/key").and_then(Value::as_str)?;
+    let key = variable
+        .pointer("/valueFrom/configMapKeyRef/key")
+        .and_then(Value::as_str)?;
     key.strip_prefix(names::BARRIER_KEY_PREFIX)?.parse().ok()
 }
 
@@ -269,7 +311,10 @@ mod tests {
         assert_eq!(keyed("p_-2"), Some(-2));
         assert_eq!(keyed("p"), None);
         assert_eq!(keyed("p_x"), None);
-        assert_eq!(with(json!({"name": "KRUISE_CONTAINER_BARRIER", "value": "x"})), None);
+        assert_eq!(
+            with(json!({"name": "KRUISE_CONTAINER_BARRIER", "value": "x"})),
+            None
+        );
     }
 
     #[test]
@@ -277,8 +322,14 @@ mod tests {
         let path = |path: &str| json!({"fieldRef": {"fieldPath": path}});
         let read = |name: &str, from: &str| EnvRef::read(&json!({"name": name, "valueFrom": path(from)}));
 
-        assert_eq!(read("A", "metadata.labels['k']").unwrap().source, EnvSource::Label("k".into()));
-        assert_eq!(read("A", "metadata.annotations['a.b/c']").unwrap().source, EnvSource::Annotation("a.b/c".into()));
+        assert_eq!(
+            read("A", "metadata.labels['k']").unwrap().source,
+            EnvSource::Label("k".into())
+        );
+        assert_eq!(
+            read("A", "metadata.annotations['a.b/c']").unwrap().source,
+            EnvSource::Annotation("a.b/c".into())
+        );
         assert_eq!(read("A", "metadata.name"), None);
         assert_eq!(read("SIDECARSET_VERSION", "metadata.labels['k']"), None);
         let literal = json!({"name": "A", "value": "v", "valueFrom": path("metadata.labels['k']")});
@@ -292,6 +343,9 @@ mod tests {
             serde_json::from_value::<PodView>(pod).unwrap().deletion_cost()
         };
 
-        assert_eq!(["0", "7", "-7", "+1", "007", "3000000000", "x", ""].map(cost), [0, 7, -7, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            ["0", "7", "-7", "+1", "007", "3000000000", "x", ""].map(cost),
+            [0, 7, -7, 0, 0, 0, 0, 0]
+        );
     }
 }

@@ -94,12 +94,9 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
         Kind::Bool => value.as_bool() == Some(false),
         Kind::List(_) => value.as_array().is_some_and(Vec::is_empty),
         Kind::Map(_) => value.as_object().is_some_and(Map::is_empty),
-        Kind::Quantity
-        | Kind::IntOrString
-        | Kind::Time
-        | Kind::Raw
-        | Kind::Struct(_)
-        | Kind::Inline(_) => false,
+        Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::Raw | Kind::Struct(_) | Kind::Inline(_) => {
+            false
+        }
     }
 }
 
@@ -107,7 +104,10 @@ fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
     match kind {
         Kind::String => text(value, path).map(Value::from),
         Kind::Int => integer(value, path).map(Value::from),
-        Kind::Bool => value.as_bool().map(Value::from).ok_or_else(|| wrong(path, "true or false", value)),
+        Kind::Bool => value
+            .as_bool()
+            .map(Value::from)
+            .ok_or_else(|| wrong(path, "true or false", value)),
         Kind::Quantity => quantity(value, path),
         Kind::IntOrString => match value {
             Value::String(_) => Ok(value.clone()),
@@ -121,13 +121,17 @@ fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
         },
         Kind::List(item) => {
             let list = value.as_array().ok_or_else(|| wrong(path, "a list", value))?;
-            let items = list.iter().enumerate().map(|(i, one)| element(item, one, &format!("{path}[{i}]")));
+            let items = list
+                .iter()
+                .enumerate()
+                .map(|(i, one)| element(item, one, &format!("{path}[{i}]")));
             items.collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
         Kind::Map(item) => {
             let map = value.as_object().ok_or_else(|| wrong(path, "a map", value))?;
-            let entries =
-                map.iter().map(|(key, one)| Ok((key.clone(), element(item, one, &format!("{path}.{key}"))?)));
+            let entries = map
+                .iter()
+                .map(|(key, one)| Ok((key.clone(), element(item, one, &format!("{path}.{key}"))?)));
             let mut entries = entries.collect::<Result<Vec<_>, Unreadable>>()?;
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             Ok(Value::Object(entries.into_iter().collect()))
@@ -142,7 +146,11 @@ fn element(item: Item, value: &Value, path: &str) -> Result<Value, Unreadable> {
         Item::Quantity => Kind::Quantity,
         Item::Struct(of) => Kind::Struct(of),
     };
-    if value.is_null() { zero(kind, path) } else { decode(kind, value, path) }
+    if value.is_null() {
+        zero(kind, path)
+    } else {
+        decode(kind, value, path)
+    }
 }
 
 fn text<'a>(value: &'a Value, path: &str) -> Result<&'a str, Unreadable> {
@@ -160,7 +168,10 @@ fn quantity(value: &Value, path: &str) -> Result<Value, Unreadable> {
     };
     match Quantity::read(&written) {
         Ok(quantity) => Ok(Value::from(quantity.to_string())),
-        Err(error) => Err(Unreadable { path: path.to_owned(), problem: error.to_string() }),
+        Err(error) => Err(Unreadable {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        }),
     }
 }
 

@@ -43,9 +43,10 @@ pub enum Writer {
 /// Compares by canonical value: spelling, key order, nulls and fields that the writer could not know do not count.
 /// A stored template that cannot be decoded is different from everything.
 pub fn same_template(stored: &Value, wanted: &Value, writer: Writer) -> bool {
-    let (Ok(stored), Ok(mut wanted)) =
-        (canonical("PodTemplateSpec", stored), canonical("PodTemplateSpec", wanted))
-    else {
+    let (Ok(stored), Ok(mut wanted)) = (
+        canonical("PodTemplateSpec", stored),
+        canonical("PodTemplateSpec", wanted),
+    ) else {
         return false;
     };
     if writer == Writer::OfThisTemplate {
@@ -61,7 +62,9 @@ fn drop_young(of: &str, wanted: &mut Value, stored: &Value) {
             drop_young(inner, wanted, stored);
             continue;
         }
-        let Some(object) = wanted.as_object_mut() else { return };
+        let Some(object) = wanted.as_object_mut() else {
+            return;
+        };
         let Some(there) = stored.get(field.name) else {
             if YOUNG_FIELDS.contains(&(of, field.name)) {
                 object.shift_remove(field.name);
@@ -97,7 +100,8 @@ mod tests {
             "metadata": {"labels": {"app": "x"}, "creationTimestamp": null},
         });
         let limits = json!({"limits": {"memory": "1024Mi", "cpu": "1000m"}});
-        let wanted = template(&json!({"name": "a", "image": "i", "command": [], "resources": limits, "newField": 1}));
+        let wanted =
+            template(&json!({"name": "a", "image": "i", "command": [], "resources": limits, "newField": 1}));
 
         assert!(same_template(&stored, &wanted, Writer::Unknown));
         let other = template(&json!({"name": "a", "image": "j"}));
@@ -111,9 +115,15 @@ mod tests {
 
         assert!(same_template(&plain, &young, Writer::OfThisTemplate));
         assert!(!same_template(&plain, &young, Writer::Unknown));
-        assert!(!same_template(&young, &plain, Writer::OfThisTemplate), "a stored field that is gone is a change");
+        assert!(
+            !same_template(&young, &plain, Writer::OfThisTemplate),
+            "a stored field that is gone is a change"
+        );
         let old_field = template(&json!({"name": "a", "image": "i", "tty": true}));
-        assert!(!same_template(&plain, &old_field, Writer::OfThisTemplate), "every writer knew tty");
+        assert!(
+            !same_template(&plain, &old_field, Writer::OfThisTemplate),
+            "every writer knew tty"
+        );
     }
 
     #[test]
@@ -121,7 +131,14 @@ mod tests {
         let escaped: Value =
             serde_json::from_str(r#"{"spec":{"containers":[{"name":"a","command":["\u003c"]}]}}"#).unwrap();
 
-        assert!(same_template(&escaped, &json!({"spec": {"containers": [{"command": ["<"], "name": "a"}]}}), Writer::Unknown));
-        assert!(!same_template(&json!({"spec": 5}), &json!({"spec": 5}), Writer::Unknown), "unreadable equals nothing");
+        assert!(same_template(
+            &escaped,
+            &json!({"spec": {"containers": [{"command": ["<"], "name": "a"}]}}),
+            Writer::Unknown
+        ));
+        assert!(
+            !same_template(&json!({"spec": 5}), &json!({"spec": 5}), Writer::Unknown),
+            "unreadable equals nothing"
+        );
     }
 }

@@ -114,7 +114,12 @@ impl Field {
             Some("") => Merge::AsSet,
             Some(key) => Merge::ByKey(key),
         };
-        Some(Self { name, kind, empty, merge })
+        Some(Self {
+            name,
+            kind,
+            empty,
+            merge,
+        })
     }
 }
 
