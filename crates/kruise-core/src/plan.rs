@@ -37,6 +37,13 @@ impl Plan {
         self.chains.push(chain);
     }
 
+    /// Adds a chain, if there is one.
+    pub fn act_if(&mut self, chain: Option<Chain>) {
+        if let Some(chain) = chain {
+            self.act(chain);
+        }
+    }
+
     /// Records why a pod is left alone; the first reason given is the one that counts.
     pub fn hold(&mut self, pod: &PodName, reason: Reason) {
         if !self.acted.contains(pod) {

@@ -110,8 +110,8 @@ fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
     ) {
         object.insert("annotations".to_owned(), annotations.clone());
     }
-    let spec = template.get("spec").cloned().unwrap_or_else(|| json!({}));
-    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
+    let claim_spec = template.get("spec").cloned().unwrap_or_else(|| json!({}));
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim_spec})
 }
 
 /// The claim follows its pod: it goes when the pod object goes.

@@ -102,7 +102,7 @@ impl Counts {
         self.new.total + self.old.total
     }
 
-    fn to_delete(&self) -> i64 {
+    fn leaving(&self) -> i64 {
         self.new.to_delete + self.old.to_delete
     }
 
@@ -161,16 +161,16 @@ impl Numbers {
             (counted(&counts.old) + counted(&counts.new), counted(&counts.old));
         let (surge, surge_old) = if spec.rolling.is_paused {
             // While paused the surplus stays, and no more is added (B21).
-            let there = current_total - counts.to_delete() - replicas;
+            let there = current_total - counts.leaving() - replicas;
             (there.clamp(0, limits.max_surge), 0)
         } else {
             surge(counts, &limits, old_diff, new_diff)
         };
         let (expected_total, expected_old) = (replicas + surge, limits.partition + surge_old);
         let scale_up = (expected_total - current_total).max(0);
-        let scale_down = (current_total - counts.to_delete() - expected_total).max(0);
+        let scale_down = (current_total - counts.leaving() - expected_total).max(0);
         let scale_down_old = (current_old - counts.old.to_delete - expected_old).max(0);
-        let deletes = counts.to_delete() > 0 || scale_down > 0;
+        let deletes = counts.leaving() > 0 || scale_down > 0;
         let free = limits.max_unavailable + counts.total() - replicas - counts.unavailable();
         let (direction, count) = if old_diff.abs() <= new_diff.abs() {
             signed(old_diff)
@@ -220,7 +220,7 @@ fn differences(counts: &Counts, limits: &Limits, replicas: i64, back: Back) -> (
 
 /// CS-34: the surge in use, and how much of it is of the old revision.
 fn surge(counts: &Counts, limits: &Limits, old_diff: i64, new_diff: i64) -> (i64, i64) {
-    let to_delete = counts.to_delete();
+    let to_delete = counts.leaving();
     let for_scale = (counts.unavailable() + to_delete - limits.max_unavailable).clamp(0, to_delete);
     let for_scale_old = (for_scale - counts.new.to_delete).max(0);
     let opposite = (old_diff > 0 && new_diff < 0) || (old_diff < 0 && new_diff > 0);

@@ -56,7 +56,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     };
     let revisions = match revisions::find(view, spec) {
         Found::Stored(revisions, renumber) => {
-            renumber.into_iter().for_each(|chain| plan.act(chain));
+            plan.act_if(renumber);
             revisions
         }
         Found::Missing(chain) => {

@@ -23,7 +23,9 @@ pub fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
         match inplace::refresh(pod, cx.view.resize, cx.now) {
             Refresh::Step(writes) => plan.act(Chain::pod(Purpose::Refresh, &pod.name, writes)),
             Refresh::Waiting { why, until } => {
-                until.into_iter().for_each(|at| plan.revisit(at));
+                if let Some(at) = until {
+                    plan.revisit(at);
+                }
                 plan.hold(&pod.name, Reason::Updating { why, until });
             }
             Refresh::Finished => finished(cx, pod, plan),

@@ -140,16 +140,16 @@ fn renumber(revision: &Revision, number: i64, spec: &Spec) -> Chain {
 
 /// Deletes dead revisions beyond the limit (SM-11).
 pub fn truncate(view: &View, spec: &Spec, revisions: Revisions<'_>) -> Option<Chain> {
-    let used: BTreeSet<RevisionHash> = view.active().filter_map(PodView::revision).collect();
+    let in_use: BTreeSet<RevisionHash> = view.active().filter_map(PodView::revision).collect();
     let mut live: BTreeSet<RevisionName> = view
         .revisions
         .iter()
-        .filter(|one| used.contains(&one.name.hash()))
+        .filter(|one| in_use.contains(&one.name.hash()))
         .map(|one| one.name.clone())
         .collect();
     live.extend([revisions.current.name.clone(), revisions.update.name.clone()]);
-    let gone = surplus(&view.revisions, &live, spec.history_limit);
-    let writes: Vec<Write> = gone
+    let dead = surplus(&view.revisions, &live, spec.history_limit);
+    let writes: Vec<Write> = dead
         .into_iter()
         .map(|one| Write::delete(Resource::Revision, one.name.as_str(), &one.uid))
         .collect();

@@ -102,7 +102,7 @@ fn create(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
 /// CS-43: pods whose preDelete hook has let go.
 fn finish_deletions(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
     for pod in cx.pods().filter(|pod| is_pre_deleting(pod)) {
-        delete(cx, DeleteBudget::paid(pod), Purpose::Delete, plan);
+        delete(cx, &DeleteBudget::paid(pod), Purpose::Delete, plan);
     }
 }
 
@@ -114,7 +114,7 @@ fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
         .filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod))
     {
         match budget.spend(pod, price(pod, cx.now)) {
-            Ok(permit) => delete(cx, permit, Purpose::Delete, plan),
+            Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
             Err(reason) => plan.hold(&pod.name, reason),
         }
     }
@@ -135,7 +135,7 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
     for pod in victims(cx, numbers, down) {
         match budget.spend(pod, price(pod, cx.now)) {
-            Ok(permit) => delete(cx, permit, Purpose::Delete, plan),
+            Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
             Err(reason) => plan.hold(&pod.name, reason),
         }
     }
@@ -202,7 +202,7 @@ fn constraints(view: &View, template: &serde_json::Value) -> Vec<Constraint> {
 }
 
 /// CS-47: deletes a pod and its claims, or marks it where its hook holds it.
-pub fn delete(cx: &Cx<'_>, permit: Permit<'_>, purpose: Purpose, plan: &mut Plan) {
+pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Plan) {
     let pod = permit.pod();
     let hooks = cx.spec.hooks.as_ref();
     if hooks.is_some_and(|hooks| hooks.holds_delete(pod)) {
@@ -261,7 +261,7 @@ fn to_i64(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-impl<'a> Cx<'a> {
+impl Cx<'_> {
     pub fn counts(&self, side: Side) -> Counts {
         let update = self.revisions.update.name.hash();
         Counts::of(

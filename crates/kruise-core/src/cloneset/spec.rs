@@ -97,7 +97,7 @@ impl Spec {
     pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
         let read = Reader(spec);
         let claim_templates = read.list("volumeClaimTemplates").to_vec();
-        let excludes = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
+        let leaves_out = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
         let deadline = read.count("progressDeadlineSeconds")?;
         Ok(Self {
             replicas: read.count("replicas")?.unwrap_or(1),
@@ -114,7 +114,7 @@ impl Spec {
                 Some(true) => ClaimReuse::On,
                 _ => ClaimReuse::Off,
             },
-            preparing_delete: if excludes {
+            preparing_delete: if leaves_out {
                 PreparingDelete::Excluded
             } else {
                 excluded
@@ -129,7 +129,7 @@ impl Spec {
                     ));
                 }
             },
-            rolling: Rolling::read(&spec["updateStrategy"]["rollingUpdate"])?,
+            rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
             history_limit: read.count("revisionHistoryLimit")?.unwrap_or(10),
             min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
             hooks: Hooks::read(spec.get("lifecycle")),
@@ -161,10 +161,9 @@ impl Rolling {
             scatter: read.list("scatterStrategy").iter().map(term).collect(),
             grace_seconds: in_place.count("gracePeriodSeconds")?.unwrap_or(0),
             pre_download: PreDownload {
-                parallelism: match &rolling["inPlaceUpdateStrategy"]["imagePreDownloadParallelism"] {
-                    Value::Null => Value::from(1),
-                    given => given.clone(),
-                },
+                parallelism: Some(in_place.at("imagePreDownloadParallelism"))
+                    .filter(|value| !value.is_null())
+                    .map_or_else(|| Value::from(1), Clone::clone),
                 timeout_seconds: in_place.count("imagePreDownloadTimeoutSeconds")?.unwrap_or(300),
                 min_updated_ready: in_place
                     .count("imagePreDownloadMinUpdatedReadyPods")?
@@ -195,12 +194,11 @@ impl<'a> Reader<'a> {
     }
 
     fn count(&self, path: &str) -> Result<Option<u32>, Fault> {
-        match self.at(path) {
-            Value::Null => Ok(None),
-            value => match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
-                Some(count) => Ok(Some(count)),
-                None => Err(fault(path, &format!("{value} is not a number >= 0"))),
-            },
+        let value = self.at(path);
+        match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
+            _ if value.is_null() => Ok(None),
+            Some(count) => Ok(Some(count)),
+            None => Err(fault(path, &format!("{value} is not a number >= 0"))),
         }
     }
 

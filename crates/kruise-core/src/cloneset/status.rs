@@ -54,7 +54,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
         || wanted.differs_visibly_from(&conditions);
     if is_worth {
         status.insert("conditions".to_owned(), wanted.wire());
-        plan.status = Some(write(cx.view, Value::Object(status)));
+        plan.status = Some(write(cx.view, &Value::Object(status)));
     }
 }
 
@@ -69,11 +69,11 @@ pub fn unreadable(view: &View, fault: &Fault, now: Timestamp, plan: &mut Plan) {
         now,
     );
     if wanted.differs_visibly_from(&conditions) {
-        plan.status = Some(write(view, json!({"conditions": wanted.wire()})));
+        plan.status = Some(write(view, &json!({"conditions": wanted.wire()})));
     }
 }
 
-fn write(view: &View, status: Value) -> Write {
+fn write(view: &View, status: &Value) -> Write {
     let body = json!({"metadata": {"uid": view.uid.as_str()}, "status": status});
     Write::patch(Resource::Workload, &view.name, Part::Status, Patch::Merge(body))
 }
@@ -117,9 +117,10 @@ fn counts(cx: &Cx<'_>) -> Map<String, Value> {
         "collisionCount": collisions(cx.view),
         "labelSelector": spec.selector.text(),
     });
-    match status {
-        Value::Object(map) => map,
-        _ => Map::new(),
+    if let Value::Object(map) = status {
+        map
+    } else {
+        Map::new()
     }
 }
 

@@ -151,7 +151,7 @@ fn start(
     let price = if serves { Price::One } else { Price::Free };
     let permit = budget.spend(pod, price)?;
     match way {
-        Way::Recreate => scale::delete(cx, permit, Purpose::Recreate, plan),
+        Way::Recreate => scale::delete(cx, &permit, Purpose::Recreate, plan),
         Way::InPlace(change) => in_place(cx, &permit, target, change, plan),
     }
     if cx.view.gates.on(Gate::PodUnavailableBudgetUpdate) {

@@ -35,7 +35,8 @@ pub struct ResourceDelta {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RefMetadata {
-    creation_timestamp: (),
+    /// Always null on the wire.
+    creation_timestamp: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -69,12 +69,13 @@ pub fn resize_of_server(version: &str) -> Resize {
 
 /// Whether the pod must leave traffic for this change (SM-28).
 pub fn drains(pod: &PodView, change: &Change) -> bool {
-    pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
-        && !(change.is_resources_only()
-            && !change
-                .resources
-                .iter()
-                .any(|(name, delta)| restarts(pod, name, delta)))
+    let restarts = || {
+        change
+            .resources
+            .iter()
+            .any(|(name, delta)| restarts(pod, name, delta))
+    };
+    pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY) && (!change.is_resources_only() || restarts())
 }
 
 /// The chain that starts an update: drain, resize, change (SM-27). The order is a safety property.

@@ -64,13 +64,13 @@ fn to_image_2() -> Change {
 }
 
 fn parts(writes: &[Write]) -> Vec<Part> {
-    writes
-        .iter()
-        .map(|write| match &write.act {
-            Act::Patch { part, .. } => *part,
-            other => panic!("{other:?}"),
-        })
-        .collect()
+    let part = |write: &Write| {
+        let Act::Patch { part, .. } = &write.act else {
+            panic!("{write:?}")
+        };
+        *part
+    };
+    writes.iter().map(part).collect()
 }
 
 fn ops(write: &Write) -> Vec<Op> {
@@ -87,7 +87,7 @@ fn ops(write: &Write) -> Vec<Op> {
 fn set(write: &Write, path: &str) -> Option<Value> {
     ops(write).into_iter().find_map(|op| match op {
         Op::Add { path: at, value } | Op::Replace { path: at, value } if at == path => Some(value),
-        _ => None,
+        Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
     })
 }
 
@@ -486,10 +486,10 @@ fn refreshed(pod: Pod, now: Timestamp) -> Refresh {
 }
 
 fn stepped(refresh: Refresh) -> Vec<Write> {
-    match refresh {
-        Refresh::Step(writes) => writes,
-        other => panic!("{other:?}"),
-    }
+    let Refresh::Step(writes) = refresh else {
+        panic!("{refresh:?}")
+    };
+    writes
 }
 
 #[test]
@@ -515,7 +515,7 @@ fn sm_27_with_a_grace_period_the_change_is_stored_not_applied() {
         Op::Add { path, value } if path.ends_with("inplace-update-grace") => {
             value.as_str().map(str::to_owned)
         }
-        _ => None,
+        Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
     });
     let grace: Grace = serde_json::from_str(&stored.unwrap()).unwrap();
     assert_eq!(grace.change(), change, "the metadata patch survives base64");

@@ -33,10 +33,10 @@ fn in_turn<'t>(terms: &'t [ScatterTerm], candidates: &[&PodView]) -> Vec<&'t Sca
     if terms.len() <= 1 {
         return terms.iter().collect();
     }
-    let count = |term: &ScatterTerm| candidates.iter().filter(|pod| term.matches(pod)).count();
+    let matching = |term: &ScatterTerm| candidates.iter().filter(|pod| term.matches(pod)).count();
     let mut counted: Vec<(usize, &ScatterTerm)> = terms
         .iter()
-        .map(|term| (count(term), term))
+        .map(|term| (matching(term), term))
         .filter(|(count, _)| *count > 0)
         .collect();
     counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -178,14 +178,14 @@ mod tests {
             .map(|(i, kind)| pod(&format!("p{i:02}")).label("kind", &kind.to_string()).view())
             .collect();
         let all: Vec<&PodView> = pods.iter().collect();
-        let term = ScatterTerm {
+        let spread_m = ScatterTerm {
             key: "kind".to_owned(),
             value: "m".to_owned(),
         };
         // Candidates: 3 matching, 5 others; all: 6 matching, 6 others.
         let candidates = [0, 1, 2, 6, 7, 8, 9, 10].map(|at| all[at]).to_vec();
 
-        let order = scatter(candidates, &all, &[term]);
+        let order = scatter(candidates, &all, &[spread_m]);
 
         let kinds: String = order
             .iter()

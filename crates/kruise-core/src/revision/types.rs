@@ -99,9 +99,11 @@ impl Field {
         let kind = words.next()?;
         let flags: Vec<&'static str> = words.collect();
         let has = |flag: &str| flags.contains(&flag);
-        let kind = match kind_of(kind) {
-            Kind::Struct(of) if has("&") => Kind::Inline(of),
-            other => other,
+        let read = kind_of(kind);
+        let kind = if let (Kind::Struct(of), true) = (read, has("&")) {
+            Kind::Inline(of)
+        } else {
+            read
         };
         let empty = match (has("*"), has("?")) {
             (true, true) => Empty::OmittedIfAbsent,

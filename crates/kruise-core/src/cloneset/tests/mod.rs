@@ -123,7 +123,7 @@ impl Fixture {
         self
     }
 
-    fn revision(&self, template: &Value, number: i64) -> Revision {
+    fn revision(template: &Value, number: i64) -> Revision {
         let data = Data::of(template).unwrap();
         let name = data.name("web", 0);
         let stored: Value = serde_json::from_str(data.text()).unwrap();
@@ -170,8 +170,8 @@ impl Fixture {
             Arc::new(pod.view())
         });
         let revisions = vec![
-            self.revision(&self.old, 1),
-            self.revision(&object["spec"]["template"], 2),
+            Self::revision(&self.old, 1),
+            Self::revision(&object["spec"]["template"], 2),
         ];
         let mut view = View::of(&object, PreparingDelete::Counted).with(pods.collect(), revisions);
         view.claims = self.claims.clone();
@@ -243,7 +243,7 @@ impl Pod {
             .condition("Ready", "False", LONG_AGO)
     }
 
-    pub fn to_delete(self) -> Self {
+    pub fn marked(self) -> Self {
         self.label("apps.kruise.io/specified-delete", "true")
     }
 
@@ -269,7 +269,7 @@ pub fn count(plan: &Plan, purpose: Purpose) -> usize {
 pub fn touched(plan: &Plan, purpose: Purpose) -> Vec<&str> {
     let chains = plan.chains.iter().filter(|chain| chain.purpose == purpose);
     chains
-        .filter_map(|chain| chain.pod.as_ref().map(|pod| pod.as_str()))
+        .filter_map(|chain| chain.pod.as_ref().map(crate::ids::PodName::as_str))
         .collect()
 }
 

@@ -55,7 +55,7 @@ fn rows() -> Vec<Row> {
                 .max_surge(json!(1))
                 .settled()
                 .pods(many(&new(), 3))
-                .pods([new().not_ready(), new().to_delete()]),
+                .pods([new().not_ready(), new().marked()]),
             |n| (n.surge, n.delete_ready_limit) == (0, 1),
         ),
         row(
@@ -66,7 +66,7 @@ fn rows() -> Vec<Row> {
                 .max_surge(json!(1))
                 .settled()
                 .pods(many(&new(), 3))
-                .pods([new().not_ready(), new().to_delete()]),
+                .pods([new().not_ready(), new().marked()]),
             |n| (n.surge, n.scale_up) == (1, 1),
         ),
         row(
@@ -77,7 +77,7 @@ fn rows() -> Vec<Row> {
                 .max_surge(json!(1))
                 .settled()
                 .pods(many(&new(), 4))
-                .pods([new().not_ready().to_delete()]),
+                .pods([new().not_ready().marked()]),
             |n| (n.surge, n.delete_ready_limit) == (0, 1),
         ),
         row(
@@ -196,7 +196,7 @@ fn cloneset_b2_on_delete_rounds_up_so_that_a_marked_pod_can_go() {
         .set("/updateStrategy", json!({"type": "OnDelete"}))
         .settled()
         .pods(many(&new(), 2))
-        .pods([new().to_delete()]);
+        .pods([new().marked()]);
 
     assert_eq!(fixture.numbers().delete_ready_limit, 1);
     assert_eq!(touched(&fixture.plan(), Purpose::Delete), ["web-02"]);

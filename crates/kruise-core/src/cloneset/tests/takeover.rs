@@ -61,7 +61,7 @@ fn latest(recorded: &Value) -> Timestamp {
             }
             Value::Array(items) => items.iter().for_each(|one| walk(one, newest)),
             Value::Object(map) => map.values().for_each(|one| walk(one, newest)),
-            _ => {}
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
     let mut newest = Timestamp::MIN;

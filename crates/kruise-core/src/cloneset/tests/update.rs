@@ -15,10 +15,10 @@ fn ops(write: &Write) -> Vec<Op> {
 }
 
 fn part(write: &Write) -> Part {
-    match &write.act {
-        Act::Patch { part, .. } => *part,
-        other => panic!("{other:?}"),
-    }
+    let Act::Patch { part, .. } = &write.act else {
+        panic!("{write:?}")
+    };
+    *part
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn cs_77_recreating_deletes_at_once_and_only_a_held_pod_is_marked() {
     )));
 
     let waiting = fixture(hook)
-        .pods([old().label("hold", "on").state("PreparingDelete").to_delete()])
+        .pods([old().label("hold", "on").state("PreparingDelete").marked()])
         .plan();
     assert!(waiting.chains.is_empty(), "B18: once");
     assert_eq!(
@@ -471,7 +471,7 @@ fn cs_73_pods_on_their_way_out_are_not_updated() {
             json!({"preDelete": {"labelsHandler": {"hold": "on"}}}),
         )
         .pods([
-            old().state("PreparingDelete").to_delete().label("hold", "on"),
+            old().state("PreparingDelete").marked().label("hold", "on"),
             old(),
             old(),
         ])
