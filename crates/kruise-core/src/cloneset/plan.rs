@@ -78,9 +78,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         update::update(&cx, &mut plan);
         refresh::refresh(&cx, &mut plan);
         trim(&cx, &mut plan);
-        revisions::truncate(view, spec, revisions)
-            .into_iter()
-            .for_each(|chain| plan.act(chain));
+        plan.act_if(revisions::truncate(view, spec, revisions));
     }
     plan = hold_all(view, plan, &Reason::OwnerDeleted); // CS-2: all others have their reason by now.
     status::settle(&cx, &mut plan);

@@ -126,14 +126,13 @@ fn renumber(revision: &Revision, number: i64, spec: &Spec) -> Chain {
         // Without the annotation the map itself may be absent; a missing hash allows in-place anyway (SM-13).
         Some(_) | None => {}
     }
-    let patch = Patch::Json(ops);
     Chain::other(
         Purpose::Revision,
         vec![Write::patch(
             Resource::Revision,
             revision.name.as_str(),
             Part::Object,
-            patch,
+            Patch::Json(ops),
         )],
     )
 }

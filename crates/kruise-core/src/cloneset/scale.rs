@@ -232,12 +232,13 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
         },
     }];
     writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));
-    let (reason, failed) = match purpose {
-        Purpose::Recreate => (
+    let (reason, failed) = if purpose == Purpose::Recreate {
+        (
             event::SUCCESSFUL_UPDATE_POD_RECREATE,
             event::FAILED_UPDATE_POD_RECREATE,
-        ),
-        _ => (event::SUCCESSFUL_DELETE, event::FAILED_DELETE),
+        )
+    } else {
+        (event::SUCCESSFUL_DELETE, event::FAILED_DELETE)
     };
     let message = format!("deleted pod {}", pod.name);
     plan.act(Chain::pod(purpose, &pod.name, writes).telling(reason, message, failed));

@@ -203,12 +203,13 @@ impl<'a> Reader<'a> {
     }
 
     fn amount(&self, path: &str, bare: Bare) -> Result<Option<Amount>, Fault> {
-        match self.at(path) {
-            Value::Null => Ok(None),
-            value => Amount::read(value, bare)
-                .map(Some)
-                .map_err(|error| fault(path, &error)),
+        let value = self.at(path);
+        if value.is_null() {
+            return Ok(None);
         }
+        Amount::read(value, bare)
+            .map(Some)
+            .map_err(|error| fault(path, &error))
     }
 }
 

@@ -257,10 +257,10 @@ fn change_resources(
         let mut resources = serde_json::Map::new();
         for (side, wanted, there) in sides {
             let differs = |resource: &str, text: &str| {
-                let wanted = crate::quantity::Quantity::read(text).ok();
+                let quantity = crate::quantity::Quantity::read(text).ok();
                 there
                     .get(resource)
-                    .is_some_and(|now| wanted.is_some_and(|wanted| *now != wanted))
+                    .is_some_and(|now| quantity.is_some_and(|quantity| *now != quantity))
             };
             for (resource, text) in wanted.iter().filter(|(resource, text)| differs(resource, text)) {
                 match resize {

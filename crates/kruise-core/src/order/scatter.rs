@@ -164,7 +164,7 @@ mod tests {
 
         let turn: Vec<&str> = in_turn(&terms, &all)
             .into_iter()
-            .map(|term| term.value.as_str())
+            .map(|one| one.value.as_str())
             .collect();
 
         assert_eq!(turn, ["y", "x"]);

@@ -103,14 +103,13 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
 fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
     match kind {
         Kind::String => text(value, path).map(Value::from),
-        Kind::Int => integer(value, path).map(Value::from),
         Kind::Bool => value
             .as_bool()
             .map(Value::from)
             .ok_or_else(|| wrong(path, "true or false", value)),
         Kind::Quantity => quantity(value, path),
         Kind::IntOrString if value.is_string() => Ok(value.clone()),
-        Kind::IntOrString => integer(value, path).map(Value::from),
+        Kind::Int | Kind::IntOrString => integer(value, path).map(Value::from),
         Kind::Time => time(value, path),
         Kind::Raw => Ok(value.clone()),
         Kind::Struct(of) | Kind::Inline(of) => match value.as_object() {

@@ -52,10 +52,12 @@ fn sm_5_after_a_collision_the_next_name_is_tried() {
     let write = fixture.plan().chains[0].writes[0].clone();
 
     assert_ne!(write.name, fixture.new_name());
-    let Act::Create(body) = &write.act else { panic!() };
+    let Act::Create(created) = &write.act else {
+        panic!()
+    };
     let first = fixture.new_name().rsplit('-').next().unwrap().to_owned();
     assert_eq!(
-        body["metadata"]["labels"]["controller.kubernetes.io/hash"], first,
+        created["metadata"]["labels"]["controller.kubernetes.io/hash"], first,
         "the label keeps the first hash"
     );
 }

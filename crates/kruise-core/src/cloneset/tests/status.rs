@@ -90,9 +90,9 @@ fn cs_20_cs_21_ready_and_available_are_told_apart() {
     );
     assert_eq!(written(&fixture(9).plan()).unwrap()["availableReplicas"], 1);
     let preparing = cloneset().settled().pods([new().state("PreparingUpdate")]);
-    let status = written(&preparing.plan()).unwrap();
+    let held = written(&preparing.plan()).unwrap();
     assert_eq!(
-        (&status["readyReplicas"], &status["availableReplicas"]),
+        (&held["readyReplicas"], &held["availableReplicas"]),
         (&json!(1), &json!(0))
     );
 }

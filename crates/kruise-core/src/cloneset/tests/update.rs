@@ -5,13 +5,14 @@ use crate::chain::{Op, Part, Patch, Write};
 use crate::reason::HookPoint;
 
 fn ops(write: &Write) -> Vec<Op> {
-    match &write.act {
-        Act::Patch {
-            patch: Patch::Json(ops),
-            ..
-        } => ops.clone(),
-        other => panic!("{other:?}"),
-    }
+    let Act::Patch {
+        patch: Patch::Json(ops),
+        ..
+    } = &write.act
+    else {
+        panic!("{write:?}")
+    };
+    ops.clone()
 }
 
 fn part(write: &Write) -> Part {
