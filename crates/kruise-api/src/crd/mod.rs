@@ -1,0 +1,3 @@
+//! CustomResourceDefinitions, generated from the types.
+
+pub(crate) mod rules;
