@@ -27,9 +27,9 @@ macro_rules! kind {
             status: $status:ty,
         }
     ) => {
-        $(#[$meta])*
         #[serde_with::skip_serializing_none]
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        $(#[$meta])*
         #[serde(rename_all = "camelCase")]
         pub struct $name {
             /// Group and version of this object.

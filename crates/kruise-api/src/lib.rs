@@ -18,6 +18,7 @@ mod kind;
 pub mod labels;
 pub mod names;
 pub mod parts;
+pub mod policy;
 mod read;
 pub mod reasons;
 mod wire_enum;

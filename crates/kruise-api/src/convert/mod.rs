@@ -12,9 +12,17 @@ use serde_json::{Value, json};
 
 use crate::{
     annotations::{V1ALPHA1_FIELDS, V1BETA1_FIELDS},
-    apps,
+    apps::{
+        advancedcronjob::v1alpha1 as advancedcronjob, cloneset::v1alpha1 as cloneset,
+        containerrecreaterequest::v1alpha1 as containerrecreaterequest, daemonset::v1alpha1 as daemonset,
+        nodeimage::v1alpha1 as nodeimage, persistentpodstate::v1alpha1 as persistentpodstate,
+        resourcedistribution::v1alpha1 as resourcedistribution, sidecarset::v1alpha1 as sidecarset,
+        statefulset::v1alpha1 as statefulset, uniteddeployment::v1alpha1 as uniteddeployment,
+        workloadspread::v1alpha1 as workloadspread,
+    },
     kind::Kind,
-    names::APPS_GROUP,
+    names::{APPS_GROUP, POLICY_GROUP},
+    policy::podunavailablebudget::v1alpha1 as podunavailablebudget,
     read::{ReadError, read_value},
 };
 use json::{Object, set_annotation, take_annotation};
@@ -103,8 +111,23 @@ impl Translation {
     fn of(group: &str, kind: &str) -> Option<Self> {
         let translate = |up, down| Some(Self { up, down, hub: true });
         match (group, kind) {
-            (APPS_GROUP, "CloneSet") => {
-                translate(apps::cloneset::v1alpha1::up, apps::cloneset::v1alpha1::down)
+            (APPS_GROUP, "CloneSet") => translate(cloneset::up, cloneset::down),
+            (APPS_GROUP, "StatefulSet") => translate(statefulset::up, statefulset::down),
+            (APPS_GROUP, "DaemonSet") => translate(daemonset::up, daemonset::down),
+            (APPS_GROUP, "SidecarSet") => translate(sidecarset::up, sidecarset::down),
+            (APPS_GROUP, "AdvancedCronJob") => translate(advancedcronjob::up, advancedcronjob::down),
+            (APPS_GROUP, "ContainerRecreateRequest") => {
+                translate(containerrecreaterequest::up, containerrecreaterequest::down)
+            }
+            (APPS_GROUP, "NodeImage") => translate(nodeimage::up, nodeimage::down),
+            (APPS_GROUP, "PersistentPodState") => translate(persistentpodstate::up, persistentpodstate::down),
+            (APPS_GROUP, "ResourceDistribution") => {
+                translate(resourcedistribution::up, resourcedistribution::down)
+            }
+            (APPS_GROUP, "UnitedDeployment") => translate(uniteddeployment::up, uniteddeployment::down),
+            (APPS_GROUP, "WorkloadSpread") => translate(workloadspread::up, workloadspread::down),
+            (POLICY_GROUP, "PodUnavailableBudget") => {
+                translate(podunavailablebudget::up, podunavailablebudget::down)
             }
             (APPS_GROUP, "BroadcastJob" | "ImagePullJob" | "ImageListPullJob") => translate(same, same),
             (APPS_GROUP, "EphemeralJob" | "PodProbeMarker" | "NodePodProbe") => Some(Self {

@@ -64,3 +64,26 @@ pub struct StrictCondition {
     #[schemars(skip)]
     pub extra: Extra,
 }
+
+/// One condition of a BroadcastJob or EphemeralJob.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobCondition {
+    /// When the condition was last checked.
+    pub last_probe_time: Option<Time>,
+    /// When the status last changed.
+    pub last_transition_time: Option<Time>,
+    /// Explanation for people.
+    pub message: Option<String>,
+    /// Reason of the last change in one word.
+    pub reason: Option<String>,
+    /// True, False or Unknown.
+    pub status: String,
+    /// What the condition is about.
+    pub r#type: String,
+    /// Fields of newer releases.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Extra,
+}

@@ -5,5 +5,5 @@ pub mod v1beta1;
 
 pub use v1beta1::{
     CloneSet, CloneSetCondition, CloneSetScaleStrategy, CloneSetSpec, CloneSetStatus, CloneSetUpdateStrategy,
-    PodUpdatePolicy, RollingUpdateCloneSet, UpdateType,
+    RollingUpdateCloneSet,
 };

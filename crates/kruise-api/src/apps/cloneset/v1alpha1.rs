@@ -282,3 +282,16 @@ fn pre_download_value(field: &str, text: &str) -> Option<Value> {
         Err(_) => None,
     }
 }
+
+/// Whether a spec without version has the v1alpha1 shape: something in it has no meaning in v1beta1.
+pub(crate) fn has_old_shape(spec: &Object) -> bool {
+    let strategy = spec.get("updateStrategy").and_then(Value::as_object);
+    let flat = strategy.is_some_and(|strategy| {
+        let kind = strategy.get("type").and_then(Value::as_str).unwrap_or_default();
+        ROLLING.iter().any(|field| strategy.contains_key(*field))
+            || matches!(kind, "ReCreate" | "InPlaceIfPossible" | "InPlaceOnly")
+    });
+    let scale = spec.get("scaleStrategy");
+    let new_reuse = scale.is_some_and(|scale| scale.get("enablePVCReuse").is_some());
+    !new_reuse && (flat || scale.is_some_and(|scale| scale.get("disablePVCReuse").is_some()))
+}

@@ -9,10 +9,9 @@ use crate::{
     kind::kind,
     names::APPS_GROUP,
     parts::{
-        Extra, InPlaceUpdateStrategy, IntOrString, LabelSelector, Lifecycle, RawClaims, RawTemplate, Time,
-        UpdatePriorityStrategy, UpdateScatterTerm,
+        Extra, InPlaceUpdateStrategy, IntOrString, LabelSelector, Lifecycle, PodUpdatePolicy, RawClaims,
+        RawTemplate, Time, UpdatePriorityStrategy, UpdateScatterTerm, UpdateType,
     },
-    wire_enum::wire_enum,
 };
 
 kind! {
@@ -96,28 +95,6 @@ pub struct CloneSetUpdateStrategy {
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
-}
-
-wire_enum! {
-    /// When pods are updated.
-    closed or empty enum UpdateType {
-        /// Step by step.
-        RollingUpdate = "RollingUpdate",
-        /// When somebody deletes them.
-        OnDelete = "OnDelete",
-    }
-}
-
-wire_enum! {
-    /// How one pod is updated.
-    closed or empty enum PodUpdatePolicy {
-        /// Delete it and create a new one.
-        ReCreate = "ReCreate",
-        /// Change it where it runs if the change allows that, else recreate it.
-        InPlaceIfPossible = "InPlaceIfPossible",
-        /// Change it where it runs; other changes are refused.
-        InPlaceOnly = "InPlaceOnly",
-    }
 }
 
 /// Settings of RollingUpdate.

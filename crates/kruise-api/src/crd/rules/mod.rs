@@ -7,7 +7,20 @@
 //! Costs: a rule inside a list is paid for once per possible item, so such lists have a bound, and a text that may be
 //! a percentage is checked there by a pattern instead of CEL (the server assumes a text of 3 MB behind int-or-string).
 
+pub(crate) mod advancedcronjob;
 pub(crate) mod cloneset;
+pub(crate) mod daemonset;
+pub(crate) mod images;
+pub(crate) mod jobs;
+pub(crate) mod persistentpodstate;
+pub(crate) mod podprobemarker;
+pub(crate) mod podunavailablebudget;
+pub(crate) mod recreate;
+pub(crate) mod resourcedistribution;
+pub(crate) mod sidecarset;
+pub(crate) mod statefulset;
+pub(crate) mod uniteddeployment;
+pub(crate) mod workloadspread;
 
 use schemars::Schema;
 use serde_json::{Map, Value, json};
