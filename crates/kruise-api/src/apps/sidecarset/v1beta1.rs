@@ -207,7 +207,7 @@ pub struct TransferEnv {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::sidecarset::source)]
 pub struct SourceContainerNameSource {
-    /// A label or annotation of the pod, such as metadata.labels['app'].
+    /// A label or annotation of the pod, such as `metadata.labels['app']`.
     pub field_ref: Option<ObjectFieldSelector>,
     /// Fields of newer releases.
     #[serde(flatten)]

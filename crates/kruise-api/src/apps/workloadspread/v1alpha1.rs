@@ -128,7 +128,9 @@ const SELECTORS: [(&str, &str); 2] = [
 
 pub(crate) fn up(object: &mut Object) {
     each_subset(object, |subset| {
-        SELECTORS.iter().for_each(|(here, hub)| rename(subset, here, hub))
+        for (here, hub) in SELECTORS {
+            rename(subset, here, hub);
+        }
     });
     each_condition(object, |condition| {
         let usable = condition
@@ -147,7 +149,9 @@ pub(crate) fn up(object: &mut Object) {
 
 pub(crate) fn down(object: &mut Object) {
     each_subset(object, |subset| {
-        SELECTORS.iter().for_each(|(here, hub)| rename(subset, hub, here))
+        for (here, hub) in SELECTORS {
+            rename(subset, hub, here);
+        }
     });
     each_condition(object, |condition| {
         condition.shift_remove("observedGeneration");

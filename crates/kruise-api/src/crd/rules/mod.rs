@@ -70,30 +70,27 @@ pub(crate) fn immutable(schema: &mut Schema) {
 
 /// A number of pods or a percentage, fractions allowed.
 pub(crate) fn amount(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+([.][0-9]+)?%$')";
     rule(
         schema,
-        text,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+([.][0-9]+)?%$')",
         "must be a number, 0 or more, or a percentage such as 20%",
     );
 }
 
 /// A number of pods or a whole percentage.
 pub(crate) fn whole_amount(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')";
     rule(
         schema,
-        text,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')",
         "must be a number, 0 or more, or a whole percentage such as 20%",
     );
 }
 
 /// A number of pods or a whole percentage of at most 100.
 pub(crate) fn share(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^0*(100|[0-9]{1,2})%$')";
     rule(
         schema,
-        text,
+        r"type(self) == int ? self >= 0 : self.matches('^0*(100|[0-9]{1,2})%$')",
         "must be a number, 0 or more, or a whole percentage from 0% to 100%",
     );
 }
@@ -106,10 +103,9 @@ pub(crate) fn listed_share(schema: &mut Schema) {
 
 /// A number, also written as text; no percentage.
 pub(crate) fn count_or_number_text(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+$')";
     rule(
         schema,
-        text,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+$')",
         "must be a whole number, 0 or more; percentages are not supported",
     );
 }
@@ -123,10 +119,9 @@ pub(crate) fn port(schema: &mut Schema) {
 
 /// A selector that selects something particular.
 pub(crate) fn selector_not_empty(schema: &mut Schema) {
-    let text = "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)";
     rule(
         schema,
-        text,
+        "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
         "must not be empty: give matchLabels or matchExpressions",
     );
 }
@@ -165,10 +160,9 @@ pub(crate) fn workload_selector(schema: &mut Schema) {
 
 /// Weights or label order, not both.
 pub(crate) fn one_priority(schema: &mut Schema) {
-    let text = "!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)";
     rule(
         schema,
-        text,
+        "!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)",
         "weightPriority and orderPriority exclude each other: give one of them",
     );
 }
