@@ -14,7 +14,10 @@ mod control_plane;
 mod error;
 pub mod keeper;
 mod kubeconfig;
+mod shared;
+pub mod simnodes;
 pub mod wait;
 
 pub use cluster::{Cluster, Options};
 pub use error::TestbedError;
+pub use shared::{Scratch, Shared, scratch};

@@ -4,3 +4,5 @@
 
 #[cfg(test)]
 mod testbed;
+#[cfg(test)]
+mod simnodes;

@@ -1,0 +1,92 @@
+//! Knobs: how simulated pods and nodes misbehave on request.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::pod::{Container, Pod};
+
+/// All rules in force. A later rule wins over an earlier one about the same thing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Knobs(pub Vec<Rule>);
+
+/// What happens to whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    pub which: Which,
+    pub behaviour: Behaviour,
+}
+
+/// Whom a rule concerns; an empty field matches everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Which {
+    pub node: Option<String>,
+    pub namespace: Option<String>,
+    /// Beginning of the pod's name.
+    pub pod: Option<String>,
+    pub container: Option<String>,
+    pub image: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Behaviour {
+    /// From being bound to the first container running.
+    StartsAfter(Duration),
+    /// From running to ready: a readiness probe that takes its time.
+    ReadyAfter(Duration),
+    /// From being deleted to being gone; at most the pod's own grace period.
+    StopsAfter(Duration),
+    /// The pod stays terminating for ever, as on a node that hangs.
+    NeverStops,
+    PullFails,
+    /// Exits with this code at once, again and again.
+    Crashes { exit_code: i32 },
+    /// Runs this long, then ends with this code.
+    Exits { exit_code: i32, after: Duration },
+    NeverReady,
+    /// This image has the digest of another one: a moved tag, or the same build under two names.
+    SameDigestAs(String),
+    /// The node is gone: no heartbeat, no reaction to anything.
+    NodeGone,
+    /// Refuses the pod when it is bound, as a kubelet short of resources does.
+    Rejects { reason: String },
+}
+
+impl Knobs {
+    /// The last rule for this pod that `pick` recognises.
+    pub fn for_pod<'a, T>(&'a self, pod: &Pod, pick: impl Fn(&'a Behaviour) -> Option<T>) -> Option<T> {
+        self.0.iter().rev().filter(|rule| rule.which.matches_pod(pod)).find_map(|rule| pick(&rule.behaviour))
+    }
+
+    /// The last rule for this container that `pick` recognises.
+    pub fn for_container<'a, T>(
+        &'a self,
+        pod: &Pod,
+        container: &Container,
+        pick: impl Fn(&'a Behaviour) -> Option<T>,
+    ) -> Option<T> {
+        let matching = |rule: &&Rule| rule.which.matches_pod(pod) && rule.which.matches_container(container);
+        self.0.iter().rev().filter(matching).find_map(|rule| pick(&rule.behaviour))
+    }
+
+    pub fn is_gone(&self, node: &str) -> bool {
+        self.0.iter().any(|rule| rule.behaviour == Behaviour::NodeGone && is(rule.which.node.as_ref(), node))
+    }
+}
+
+impl Which {
+    fn matches_pod(&self, pod: &Pod) -> bool {
+        is(self.node.as_ref(), &pod.spec.node_name)
+            && is(self.namespace.as_ref(), &pod.metadata.namespace)
+            && self.pod.as_ref().is_none_or(|prefix| pod.metadata.name.starts_with(prefix))
+    }
+
+    fn matches_container(&self, container: &Container) -> bool {
+        is(self.container.as_ref(), &container.name) && is(self.image.as_ref(), &container.image)
+    }
+}
+
+fn is(wanted: Option<&String>, found: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == found)
+}
