@@ -7,15 +7,18 @@
 //! To follow a start: [`Cluster::start`] asks [`components`] for binaries, makes [`certs`], and has a
 //! [`keeper`] process start the parts, so that they end with us whatever ends us.
 
+pub mod bench;
 pub mod certs;
 pub mod cluster;
 pub mod components;
 mod control_plane;
+pub mod crds;
 mod error;
 pub mod keeper;
 mod kubeconfig;
 mod shared;
 pub mod simnodes;
+pub mod up;
 pub mod wait;
 
 pub use cluster::{Cluster, Options};

@@ -31,7 +31,9 @@ pub struct Scratch {
 ///
 /// `name` says what the test is about; it shows in the namespace and so in every log line of the control plane.
 pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
-    let shared = tokio::task::spawn_blocking(shared).await.map_err(|error| TestbedError::Unfit(error.to_string()))??;
+    let shared = tokio::task::spawn_blocking(shared)
+        .await
+        .map_err(|error| TestbedError::Unfit(error.to_string()))??;
     // A client per test: its connections belong to the test's own runtime.
     let client = shared.cluster.client_named(&format!("test-{name}")).await?;
     let object = serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}));
@@ -71,7 +73,9 @@ fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
     std::thread::spawn(move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => return sender.send(Err(TestbedError::io("starting a runtime")(error))).is_ok(),
+            Err(error) => {
+                return sender.send(Err(TestbedError::io("starting a runtime")(error))).is_ok();
+            }
         };
         runtime.block_on(async {
             let started = start().await;

@@ -44,7 +44,9 @@ async fn deployment_of_50_pods_becomes_ready() {
     })
     .await
     .unwrap();
-    assert!(pods.iter().all(|pod| pod.spec.as_ref().unwrap().node_name.as_ref().unwrap().starts_with("sim-")));
+    assert!(
+        pods.iter().all(|pod| { pod.spec.as_ref().unwrap().node_name.as_ref().unwrap().starts_with("sim-") })
+    );
 }
 
 #[tokio::test]
@@ -77,7 +79,9 @@ async fn knobs_turn_while_the_cluster_runs() {
     wait::until(&pods, "web", "a pull that fails", |pod| {
         let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
         let state = statuses.and_then(|statuses| statuses[0].state.as_ref());
-        state.and_then(|state| state.waiting.as_ref()).is_some_and(|w| w.reason.as_deref() == Some("ImagePullBackOff"))
+        state
+            .and_then(|state| state.waiting.as_ref())
+            .is_some_and(|w| w.reason.as_deref() == Some("ImagePullBackOff"))
     })
     .await
     .unwrap();
@@ -95,5 +99,7 @@ async fn deleted_pod_is_gone() {
 
     pods.delete("web", &DeleteParams::default()).await.unwrap();
 
-    wait::until_all(&pods, &ListParams::default(), "no pod", |pods| pods.is_empty()).await.unwrap();
+    wait::until_all(&pods, &ListParams::default(), "no pod", <[k8s_openapi::api::core::v1::Pod]>::is_empty)
+        .await
+        .unwrap();
 }

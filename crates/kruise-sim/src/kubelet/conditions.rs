@@ -9,7 +9,10 @@ pub fn of(pod: &Pod, status: &Status, resize_refused: Option<String>, now: Times
     let mut set = Setter { pod, now, conditions: Vec::new() };
     let initialized = status.init_container_statuses.iter().all(|container| container.ready);
     set.truth("PodReadyToStartContainers", Verdict::yes());
-    set.truth("Initialized", if initialized { Verdict::yes() } else { Verdict::no("ContainersNotInitialized", "") });
+    set.truth(
+        "Initialized",
+        if initialized { Verdict::yes() } else { Verdict::no("ContainersNotInitialized", "") },
+    );
     let containers = containers_ready(status);
     let ready = if containers.is_true { gates_ready(pod) } else { containers.clone() };
     set.truth("Ready", ready);
@@ -18,7 +21,9 @@ pub fn of(pod: &Pod, status: &Status, resize_refused: Option<String>, now: Times
         set.truth("PodScheduled", Verdict::yes());
     }
     match resize_refused {
-        Some(message) => set.truth("PodResizePending", Verdict { is_true: true, ..Verdict::no("Infeasible", &message) }),
+        Some(message) => {
+            set.truth("PodResizePending", Verdict { is_true: true, ..Verdict::no("Infeasible", &message) });
+        }
         None if pod.condition("PodResizePending").is_some_and(|condition| condition.status == "True") => {
             set.truth("PodResizePending", Verdict::no("", ""));
         }
@@ -101,11 +106,13 @@ fn gates_ready(pod: &Pod) -> Verdict {
         match pod.condition(kind) {
             Some(condition) if condition.status == "True" => {}
             Some(_) => {
-                let message = format!("the status of pod readiness gate \"{kind}\" is not \"True\", but False");
+                let message =
+                    format!("the status of pod readiness gate \"{kind}\" is not \"True\", but False");
                 return Verdict::no("ReadinessGatesNotReady", &message);
             }
             None => {
-                let message = format!("corresponding condition of pod readiness gate \"{kind}\" does not exist.");
+                let message =
+                    format!("corresponding condition of pod readiness gate \"{kind}\" does not exist.");
                 return Verdict::no("ReadinessGatesNotReady", &message);
             }
         }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::knobs::{Behaviour, Knobs};
+use super::knobs::{ContainerTraits, Knobs, Pull, Ready};
 use super::pod::{Container, ContainerStatus, Pod, Resources, State, Status, Terminated};
 use super::quantity;
 
@@ -32,13 +32,13 @@ pub fn advance(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Outcome {
     let mut initialized = true;
     for container in &pod.spec.init_containers {
         let old = find(&pod.status.init_container_statuses, &container.name);
-        let new = if initialized { turn.init(container, old) } else { turn.not_started(container, old) };
+        let new = if initialized { turn.init(container, old) } else { not_started(container, old) };
         initialized &= new.ready;
         status.init_container_statuses.push(new);
     }
     for container in &pod.spec.containers {
         let old = find(&pod.status.container_statuses, &container.name);
-        let new = if initialized { turn.main(container, old) } else { turn.not_started(container, old) };
+        let new = if initialized { turn.main(container, old) } else { not_started(container, old) };
         status.container_statuses.push(new);
     }
     for container in &pod.spec.ephemeral_containers {
@@ -77,16 +77,6 @@ impl Turn<'_> {
         status.ready = true;
         status.started = Some(false);
         status
-    }
-
-    fn not_started(&self, container: &Container, old: Option<&ContainerStatus>) -> ContainerStatus {
-        old.filter(|status| !status.container_id.is_empty()).cloned().unwrap_or_else(|| ContainerStatus {
-            name: container.name.clone(),
-            image: container.image.clone(),
-            state: State::waiting("PodInitializing"),
-            started: Some(false),
-            ..ContainerStatus::default()
-        })
     }
 
     fn main(&mut self, container: &Container, old: Option<&ContainerStatus>) -> ContainerStatus {
@@ -129,7 +119,7 @@ impl Turn<'_> {
         ContainerStatus {
             name: container.name.clone(),
             image: container.image.clone(),
-            image_id: image_id(&self.digest_source(container)),
+            image_id: image_id(self.traits(container).digest_of.as_ref().unwrap_or(&container.image)),
             container_id: container_id(&self.pod.metadata.uid, &container.name, restart_count),
             ready: false,
             started: Some(true),
@@ -144,16 +134,12 @@ impl Turn<'_> {
 
     /// Ready unless a knob says no or not yet.
     fn ready(&mut self, container: &Container, mut status: ContainerStatus) -> ContainerStatus {
-        let delay = self.knobs.for_container(self.pod, container, |behaviour| match behaviour {
-            Behaviour::NeverReady => Some(None),
-            Behaviour::ReadyAfter(delay) => Some(Some(*delay)),
-            _ => None,
-        });
-        let started = status.state.running.as_ref().and_then(|running| running.started_at).unwrap_or(self.now);
-        status.ready = match delay {
-            None => true,
-            Some(None) => false,
-            Some(Some(delay)) => {
+        let started =
+            status.state.running.as_ref().and_then(|running| running.started_at).unwrap_or(self.now);
+        status.ready = match self.traits(container).ready {
+            Ready::AtOnce => true,
+            Ready::Never => false,
+            Ready::After(delay) => {
                 let at = started.checked_add(delay).unwrap_or(self.now);
                 if self.now < at {
                     self.wake(at);
@@ -167,11 +153,8 @@ impl Turn<'_> {
     /// When and how the running container ends by itself.
     fn exit_of(&self, container: &Container, status: &ContainerStatus) -> Option<(i32, Timestamp)> {
         let started = status.state.running.as_ref()?.started_at?;
-        self.knobs.for_container(self.pod, container, |behaviour| match behaviour {
-            Behaviour::Crashes { exit_code } => Some((*exit_code, started)),
-            Behaviour::Exits { exit_code, after } => Some((*exit_code, started.checked_add(*after).ok()?)),
-            _ => None,
-        })
+        let exit = self.traits(container).exit?;
+        Some((exit.code, started.checked_add(exit.after).ok()?))
     }
 
     fn exit(&mut self, container: &Container, old: &ContainerStatus, exit_code: i32) -> ContainerStatus {
@@ -196,20 +179,12 @@ impl Turn<'_> {
             return Self::pull_failed(container, Some(old), self.now);
         }
         let until = back_off_until(old, self.now);
-        if self.now < until && self.exit_of_any(container) {
+        // Only a container that will end again is worth backing off from.
+        if self.now < until && self.traits(container).exit.is_some() {
             self.wake(until);
             return old.clone();
         }
         self.start(container, Some(old))
-    }
-
-    /// Whether a knob will end the container again: only then does its back-off count.
-    fn exit_of_any(&self, container: &Container) -> bool {
-        self.knobs
-            .for_container(self.pod, container, |behaviour| {
-                matches!(behaviour, Behaviour::Crashes { .. } | Behaviour::Exits { .. }).then_some(())
-            })
-            .is_some()
     }
 
     fn restarts(&self, container: &Container, exit_code: i32) -> bool {
@@ -244,12 +219,11 @@ impl Turn<'_> {
     }
 
     fn pull_fails(&self, container: &Container) -> bool {
-        self.knobs
-            .for_container(self.pod, container, |behaviour| match behaviour {
-                Behaviour::PullFails => Some(()),
-                _ => None,
-            })
-            .is_some()
+        self.traits(container).pull == Pull::Fails
+    }
+
+    fn traits(&self, container: &Container) -> ContainerTraits {
+        self.knobs.of_container(self.pod, container)
     }
 
     /// The old container was stopped for the new image, which does not come.
@@ -268,15 +242,6 @@ impl Turn<'_> {
         status
     }
 
-    fn digest_source(&self, container: &Container) -> String {
-        self.knobs
-            .for_container(self.pod, container, |behaviour| match behaviour {
-                Behaviour::SameDigestAs(image) => Some(image.clone()),
-                _ => None,
-            })
-            .unwrap_or_else(|| container.image.clone())
-    }
-
     fn ended(&self, status: &ContainerStatus, exit_code: i32) -> Terminated {
         Terminated {
             exit_code,
@@ -290,6 +255,16 @@ impl Turn<'_> {
     fn wake(&mut self, at: Timestamp) {
         self.revisit = Some(self.revisit.map_or(at, |earlier| earlier.min(at)));
     }
+}
+
+fn not_started(container: &Container, old: Option<&ContainerStatus>) -> ContainerStatus {
+    old.filter(|status| !status.container_id.is_empty()).cloned().unwrap_or_else(|| ContainerStatus {
+        name: container.name.clone(),
+        image: container.image.clone(),
+        state: State::waiting("PodInitializing"),
+        started: Some(false),
+        ..ContainerStatus::default()
+    })
 }
 
 fn phase(pod: &Pod, status: &Status) -> &'static str {
@@ -313,7 +288,9 @@ fn find<'a>(statuses: &'a [ContainerStatus], name: &str) -> Option<&'a Container
 }
 
 fn last_state(old: &ContainerStatus, now: Timestamp) -> State {
-    let Some(running) = &old.state.running else { return old.last_state.clone() };
+    let Some(running) = &old.state.running else {
+        return old.last_state.clone();
+    };
     let terminated = Terminated {
         exit_code: TERMINATED,
         reason: "Error".to_owned(),
@@ -332,7 +309,8 @@ fn back_off_until(status: &ContainerStatus, now: Timestamp) -> Timestamp {
 }
 
 fn changed(had: &Resources, wanted: &Resources, resource: &str) -> bool {
-    had.limits.get(resource) != wanted.limits.get(resource) || had.requests.get(resource) != wanted.requests.get(resource)
+    had.limits.get(resource) != wanted.limits.get(resource)
+        || had.requests.get(resource) != wanted.requests.get(resource)
 }
 
 fn does_not_fit(wanted: &Resources) -> Option<String> {
@@ -359,11 +337,9 @@ fn container_id(uid: &str, name: &str, restart_count: i32) -> String {
 
 /// 64 hexadecimal digits that follow from the text: four FNV-1a sums with different starts.
 fn hex(text: &str) -> String {
-    (0_u64..4)
-        .map(|round| {
-            let start = 0xcbf2_9ce4_8422_2325_u64 ^ round;
-            let sum = text.bytes().fold(start, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-            format!("{sum:016x}")
-        })
-        .collect()
+    let sum = |round: u64| {
+        let start = 0xcbf2_9ce4_8422_2325_u64 ^ round;
+        text.bytes().fold(start, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    format!("{:016x}{:016x}{:016x}{:016x}", sum(0), sum(1), sum(2), sum(3))
 }

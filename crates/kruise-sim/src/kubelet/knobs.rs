@@ -41,33 +41,118 @@ pub enum Behaviour {
     NeverStops,
     PullFails,
     /// Exits with this code at once, again and again.
-    Crashes { exit_code: i32 },
+    Crashes {
+        exit_code: i32,
+    },
     /// Runs this long, then ends with this code.
-    Exits { exit_code: i32, after: Duration },
+    Exits {
+        exit_code: i32,
+        after: Duration,
+    },
     NeverReady,
     /// This image has the digest of another one: a moved tag, or the same build under two names.
     SameDigestAs(String),
     /// The node is gone: no heartbeat, no reaction to anything.
     NodeGone,
     /// Refuses the pod when it is bound, as a kubelet short of resources does.
-    Rejects { reason: String },
+    Rejects {
+        reason: String,
+    },
+}
+
+/// All rules for one pod, resolved.
+#[derive(Debug, Default)]
+pub struct PodTraits {
+    pub starts_after: Duration,
+    pub stop: Stop,
+    pub rejects: Option<String>,
+}
+
+/// When a deleted pod is gone.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    #[default]
+    AtOnce,
+    After(Duration),
+    Never,
+}
+
+/// All rules for one container, resolved.
+#[derive(Debug, Default)]
+pub struct ContainerTraits {
+    pub pull: Pull,
+    pub ready: Ready,
+    pub exit: Option<Exit>,
+    /// The image whose digest this one has.
+    pub digest_of: Option<String>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Pull {
+    #[default]
+    Works,
+    Fails,
+}
+
+/// When a running container is ready.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    #[default]
+    AtOnce,
+    After(Duration),
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    pub code: i32,
+    pub after: Duration,
 }
 
 impl Knobs {
-    /// The last rule for this pod that `pick` recognises.
-    pub fn for_pod<'a, T>(&'a self, pod: &Pod, pick: impl Fn(&'a Behaviour) -> Option<T>) -> Option<T> {
-        self.0.iter().rev().filter(|rule| rule.which.matches_pod(pod)).find_map(|rule| pick(&rule.behaviour))
+    pub fn of_pod(&self, pod: &Pod) -> PodTraits {
+        let mut traits = PodTraits::default();
+        for rule in self.0.iter().filter(|rule| rule.which.matches_pod(pod)) {
+            match &rule.behaviour {
+                Behaviour::StartsAfter(delay) => traits.starts_after = *delay,
+                Behaviour::StopsAfter(delay) => traits.stop = Stop::After(*delay),
+                Behaviour::NeverStops => traits.stop = Stop::Never,
+                Behaviour::Rejects { reason } => traits.rejects = Some(reason.clone()),
+                Behaviour::ReadyAfter(_)
+                | Behaviour::PullFails
+                | Behaviour::Crashes { .. }
+                | Behaviour::Exits { .. }
+                | Behaviour::NeverReady
+                | Behaviour::SameDigestAs(_)
+                | Behaviour::NodeGone => {}
+            }
+        }
+        traits
     }
 
-    /// The last rule for this container that `pick` recognises.
-    pub fn for_container<'a, T>(
-        &'a self,
-        pod: &Pod,
-        container: &Container,
-        pick: impl Fn(&'a Behaviour) -> Option<T>,
-    ) -> Option<T> {
+    pub fn of_container(&self, pod: &Pod, container: &Container) -> ContainerTraits {
+        let mut traits = ContainerTraits::default();
         let matching = |rule: &&Rule| rule.which.matches_pod(pod) && rule.which.matches_container(container);
-        self.0.iter().rev().filter(matching).find_map(|rule| pick(&rule.behaviour))
+        for rule in self.0.iter().filter(matching) {
+            match &rule.behaviour {
+                Behaviour::PullFails => traits.pull = Pull::Fails,
+                Behaviour::ReadyAfter(delay) => traits.ready = Ready::After(*delay),
+                Behaviour::NeverReady => traits.ready = Ready::Never,
+                Behaviour::Crashes { exit_code } => {
+                    traits.exit = Some(Exit { code: *exit_code, after: Duration::ZERO });
+                }
+                Behaviour::Exits { exit_code, after } => {
+                    traits.exit = Some(Exit { code: *exit_code, after: *after });
+                }
+                Behaviour::SameDigestAs(image) => traits.digest_of = Some(image.clone()),
+                Behaviour::StartsAfter(_)
+                | Behaviour::StopsAfter(_)
+                | Behaviour::NeverStops
+                | Behaviour::Rejects { .. }
+                | Behaviour::NodeGone => {}
+            }
+        }
+        traits
     }
 
     pub fn is_gone(&self, node: &str) -> bool {

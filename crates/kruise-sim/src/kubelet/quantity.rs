@@ -30,9 +30,14 @@ mod tests {
 
     #[test]
     fn quantities_in_thousandths() {
-        for (text, expected) in
-            [("250m", Some(250)), ("2", Some(2_000)), ("0.5", Some(500)), ("1Ki", Some(1_024_000)), ("x", None), ("", None)]
-        {
+        for (text, expected) in [
+            ("250m", Some(250)),
+            ("2", Some(2_000)),
+            ("0.5", Some(500)),
+            ("1Ki", Some(1_024_000)),
+            ("x", None),
+            ("", None),
+        ] {
             assert_eq!(milli(text), expected, "{text}");
         }
     }

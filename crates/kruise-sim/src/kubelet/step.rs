@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::conditions;
 use super::containers::{self, Outcome};
-use super::knobs::{Behaviour, Knobs};
+use super::knobs::{Knobs, PodTraits, Stop};
 use super::patch;
 use super::pod::{Pod, Status};
 
@@ -26,35 +26,38 @@ pub fn next(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
     if knobs.is_gone(&pod.spec.node_name) {
         return Step::Wait(None);
     }
+    let traits = knobs.of_pod(pod);
     if pod.is_terminating() {
-        return stop(pod, knobs, now);
+        return stop(pod, &traits, now);
     }
     if pod.is_over() {
         return Step::Wait(None);
     }
-    let starts = starts_at(pod, knobs);
-    if pod.status.start_time.is_none() && starts.is_some_and(|at| now < at) {
+    let is_new = pod.status.start_time.is_none();
+    let starts = starts_at(pod, &traits);
+    if is_new && starts.is_some_and(|at| now < at) {
         return Step::Wait(starts);
     }
-    let (status, revisit) = run(pod, knobs, now);
-    let patch = patch::between(pod, &status, now);
+    let (status, revisit) = match &traits.rejects {
+        Some(reason) if is_new => (conditions::rejected(pod, reason, now), None),
+        Some(_) | None => run(pod, knobs, now),
+    };
+    let patch = patch::between(pod, &status);
     if patch.is_empty() { Step::Wait(revisit) } else { Step::Patch(patch) }
 }
 
-fn stop(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
+fn stop(pod: &Pod, traits: &PodTraits, now: Timestamp) -> Step {
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0).max(0);
-    if grace == 0 && pod.status.start_time.is_some() && pod.metadata.deletion_timestamp.is_some_and(|at| at < now) {
+    if grace == 0
+        && pod.status.start_time.is_some()
+        && pod.metadata.deletion_timestamp.is_some_and(|at| at < now)
+    {
         return Step::Wait(None); // Removed before; a finalizer of somebody holds the object.
     }
-    let stops = knobs.for_pod(pod, |behaviour| match behaviour {
-        Behaviour::NeverStops => Some(None),
-        Behaviour::StopsAfter(delay) => Some(Some(*delay)),
-        _ => None,
-    });
-    let delay = match stops {
-        Some(None) => return Step::Wait(None),
-        Some(Some(delay)) => i64::try_from(delay.as_secs()).unwrap_or(i64::MAX).min(grace),
-        None => 0,
+    let delay = match traits.stop {
+        Stop::Never => return Step::Wait(None),
+        Stop::After(delay) => i64::try_from(delay.as_secs()).unwrap_or(i64::MAX).min(grace),
+        Stop::AtOnce => 0,
     };
     // The API server sets deletionTimestamp to the end of the grace period.
     let early = SignedDuration::from_secs(grace - delay);
@@ -65,25 +68,16 @@ fn stop(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
     }
 }
 
-/// Binding time plus the wanted delay, if there is one.
-fn starts_at(pod: &Pod, knobs: &Knobs) -> Option<Timestamp> {
-    let delay = knobs.for_pod(pod, |behaviour| match behaviour {
-        Behaviour::StartsAfter(delay) => Some(*delay),
-        _ => None,
-    })?;
-    let bound = pod.condition("PodScheduled").and_then(|c| c.last_transition_time).or(pod.metadata.creation_timestamp)?;
-    bound.checked_add(delay).ok()
+/// Binding time plus the wanted delay.
+fn starts_at(pod: &Pod, traits: &PodTraits) -> Option<Timestamp> {
+    let bound = pod
+        .condition("PodScheduled")
+        .and_then(|c| c.last_transition_time)
+        .or(pod.metadata.creation_timestamp)?;
+    bound.checked_add(traits.starts_after).ok()
 }
 
 fn run(pod: &Pod, knobs: &Knobs, now: Timestamp) -> (Status, Option<Timestamp>) {
-    if pod.status.start_time.is_none()
-        && let Some(reason) = knobs.for_pod(pod, |behaviour| match behaviour {
-            Behaviour::Rejects { reason } => Some(reason.clone()),
-            _ => None,
-        })
-    {
-        return (conditions::rejected(pod, &reason, now), None);
-    }
     let Outcome { mut status, revisit, resize_refused } = containers::advance(pod, knobs, now);
     status.start_time = pod.status.start_time.or(Some(now));
     status.observed_generation = pod.metadata.generation;

@@ -170,11 +170,10 @@ impl Writer {
 
 /// A pod that is gone or was changed by somebody else meanwhile is normal: the watch will tell.
 async fn explain(job: &Job, error: &kube::Error) {
-    match error {
-        kube::Error::Api(status) if matches!(status.code, 404 | 409 | 422) => {
-            tracing::debug!(pod = job.name, %error, "write not taken");
-        }
-        error => tracing::warn!(pod = job.name, %error, "write failed; tried again"),
+    if matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409 | 422)) {
+        tracing::debug!(pod = job.name, %error, "write not taken");
+    } else {
+        tracing::warn!(pod = job.name, %error, "write failed; tried again");
     }
     tokio::time::sleep(RETRY).await;
 }

@@ -49,7 +49,8 @@ pub async fn keep_alive(client: Client, names: Vec<String>, controls: Arc<Contro
 }
 
 async fn create(api: &Api<Node>, number: usize, name: &str) -> Result<(), TestbedError> {
-    let node: Node = serde_json::from_value(node(number, name)).map_err(|error| TestbedError::Unfit(error.to_string()))?;
+    let node: Node =
+        serde_json::from_value(node(number, name)).map_err(|error| TestbedError::Unfit(error.to_string()))?;
     match api.create(&PostParams::default(), &node).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),

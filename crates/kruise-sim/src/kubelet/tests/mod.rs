@@ -68,10 +68,15 @@ impl World {
             return;
         }
         let (parent, key) = path.rsplit_once('/').unwrap();
-        match self.pod.pointer_mut(parent).unwrap() {
-            Value::Array(list) if key == "-" => list.push(op["value"].clone()),
-            Value::Array(list) => list[key.parse::<usize>().unwrap()] = op["value"].clone(),
-            object => object[key] = op["value"].clone(),
+        let target = self.pod.pointer_mut(parent).unwrap();
+        if let Some(list) = target.as_array_mut() {
+            if key == "-" {
+                list.push(op["value"].clone());
+            } else {
+                list[key.parse::<usize>().unwrap()] = op["value"].clone();
+            }
+        } else {
+            target[key] = op["value"].clone();
         }
     }
 
@@ -150,8 +155,9 @@ fn readiness_gate_holds_ready_back() {
 
 #[test]
 fn delays_are_exact_times() {
-    let mut world =
-        one_container().knob(Behaviour::StartsAfter(Duration::from_secs(3))).knob(Behaviour::ReadyAfter(Duration::from_secs(4)));
+    let mut world = one_container()
+        .knob(Behaviour::StartsAfter(Duration::from_secs(3)))
+        .knob(Behaviour::ReadyAfter(Duration::from_secs(4)));
 
     assert_eq!(world.settle(), Some("2026-01-01T00:00:03Z".parse().unwrap()));
     assert_eq!(world.writes, 0);
@@ -260,7 +266,9 @@ fn resize_is_taken_with_or_without_a_restart_or_refused() {
     let cpu = |amount: &str| json!({"requests": {"cpu": amount}});
     let pod = |policy: &str| {
         let resize = json!([{"resourceName": "cpu", "restartPolicy": policy}]);
-        world(json!({"containers": [{"name": "main", "image": "x", "resources": cpu("1"), "resizePolicy": resize}]}))
+        world(
+            json!({"containers": [{"name": "main", "image": "x", "resources": cpu("1"), "resizePolicy": resize}]}),
+        )
     };
     for (policy, wanted, restarts, status) in
         [("NotRequired", "2", 0, "2"), ("RestartContainer", "2", 1, "2"), ("NotRequired", "1000", 0, "1")]
@@ -317,5 +325,8 @@ fn rejected_pod_fails_with_the_reason() {
 
     world.settle();
 
-    assert_eq!((&world.pod["status"]["phase"], &world.pod["status"]["reason"]), (&json!("Failed"), &json!("OutOfcpu")));
+    assert_eq!(
+        (&world.pod["status"]["phase"], &world.pod["status"]["reason"]),
+        (&json!("Failed"), &json!("OutOfcpu"))
+    );
 }
