@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -33,8 +34,7 @@ pub async fn register(client: &Client, names: &[String]) -> Result<(), TestbedEr
     while let Some(result) = results.next().await {
         result?;
     }
-    beat(client, names).await;
-    Ok(())
+    beat(client, names).await
 }
 
 /// Renews leases, and sets nodes back to Ready that were marked otherwise while no agent ran.
@@ -42,7 +42,9 @@ pub async fn keep_alive(client: Client, names: Vec<String>, controls: Arc<Contro
     loop {
         let knobs = controls.knobs();
         let alive: Vec<String> = names.iter().filter(|name| !knobs.is_gone(name)).cloned().collect();
-        beat(&client, &alive).await;
+        if let Err(error) = beat(&client, &alive).await {
+            tracing::warn!(%error, "lease not renewed; tried again with the next heartbeat");
+        }
         repair(&client, &alive).await;
         tokio::time::sleep(HEARTBEAT).await;
     }
@@ -86,19 +88,26 @@ fn ready(now: Timestamp) -> Value {
     json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now, "lastTransitionTime": now})
 }
 
-async fn beat(client: &Client, names: &[String]) {
+/// Renews all leases; the last refusal, if any, is returned after all were tried.
+async fn beat(client: &Client, names: &[String]) -> Result<(), TestbedError> {
     let api: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
-    stream::iter(names).for_each_concurrent(AT_ONCE, |name| renew(&api, name)).await;
+    let mut outcome = Ok(());
+    for some in names.chunks(AT_ONCE) {
+        let results = join_all(some.iter().map(|name| renew(&api, name))).await;
+        outcome = results.into_iter().fold(outcome, Result::and);
+    }
+    outcome
 }
 
-async fn renew(api: &Api<Lease>, name: &str) {
-    let spec = json!({"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": Timestamp::now()});
+async fn renew(api: &Api<Lease>, name: &str) -> Result<(), TestbedError> {
+    // The API's micro time takes exactly six digits.
+    let now = format!("{:.6}", Timestamp::now());
     let patch = Patch::Apply(json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec,
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
     }));
-    if let Err(error) = api.patch(name, &PatchParams::apply(super::USER_AGENT).force(), &patch).await {
-        tracing::warn!(node = name, %error, "lease not renewed; tried again with the next heartbeat");
-    }
+    let renewed = api.patch(name, &PatchParams::apply(super::USER_AGENT).force(), &patch).await;
+    renewed.map(drop).map_err(TestbedError::api(format!("the lease of node {name}")))
 }
 
 async fn repair(client: &Client, names: &[String]) {
