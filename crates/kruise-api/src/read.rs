@@ -17,10 +17,7 @@ pub struct ReadError {
 
 impl ReadError {
     pub(crate) fn whole(problem: &dyn ToString) -> Self {
-        Self {
-            path: ".".to_owned(),
-            problem: problem.to_string(),
-        }
+        Self { path: ".".to_owned(), problem: problem.to_string() }
     }
 }
 
@@ -47,26 +44,18 @@ where
     D: serde::Deserializer<'de>,
     D::Error: std::fmt::Display,
 {
-    serde_path_to_error::deserialize(deserializer).map_err(|error| ReadError {
-        path: error.path().to_string(),
-        problem: error.inner().to_string(),
-    })
+    serde_path_to_error::deserialize(deserializer)
+        .map_err(|error| ReadError { path: error.path().to_string(), problem: error.inner().to_string() })
 }
 
 /// An object of another kind or version may well fit the type, and would then be read wrongly.
 fn expect_kind<T: Kind>(object: T) -> Result<T, ReadError> {
     let (api_version, kind) = object.type_meta();
     let wanted = format!("{}/{}", T::GROUP, T::VERSION);
-    for (path, found, wanted) in [
-        ("apiVersion", api_version, wanted.as_str()),
-        ("kind", kind, T::KIND),
-    ] {
+    for (path, found, wanted) in [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::KIND)] {
         if found != wanted {
             let problem = format!("expected \"{wanted}\", found \"{found}\"");
-            return Err(ReadError {
-                path: path.to_owned(),
-                problem,
-            });
+            return Err(ReadError { path: path.to_owned(), problem });
         }
     }
     Ok(object)

@@ -39,7 +39,9 @@ impl Amount {
     /// One parser for admission and controller, so that nothing is accepted that is later read as 0 (B3).
     pub fn read(value: &Value, bare: Bare) -> Result<Self, NotAnAmount> {
         let read = match value {
-            Value::Number(number) => number.as_u64().and_then(|pods| u32::try_from(pods).ok()).map(Self::Pods),
+            Value::Number(number) => {
+                number.as_u64().and_then(|pods| u32::try_from(pods).ok()).map(Self::Pods)
+            }
             Value::String(text) => match (text.strip_suffix('%'), bare) {
                 (Some(number), _) => Percent::read(number).map(Self::Percent),
                 (None, Bare::Percent) => Percent::read(text).map(Self::Percent),
@@ -140,7 +142,9 @@ mod tests {
     fn cs_30_a_string_without_percent_sign_is_a_percentage_only_where_the_controller_reads() {
         assert_eq!(Amount::read(&json!("50"), Bare::Percent).unwrap().of(4, Rounding::Up), 2);
         assert!(Amount::read(&json!("50"), Bare::Refused).is_err());
-        for wrong in [json!("x%"), json!("%"), json!("-1%"), json!(-1), json!(1.5), json!(null), json!("1.1234567%")] {
+        for wrong in
+            [json!("x%"), json!("%"), json!("-1%"), json!(-1), json!(1.5), json!(null), json!("1.1234567%")]
+        {
             assert!(Amount::read(&wrong, Bare::Percent).is_err(), "{wrong}");
         }
     }

@@ -50,8 +50,7 @@ impl Quantity {
             b'+' => (false, text.get(1..)?),
             _ => (false, text),
         };
-        let digits_end =
-            unsigned.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(unsigned.len());
+        let digits_end = unsigned.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(digits_end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {

@@ -22,7 +22,12 @@ pub fn split(change: Change, pod: &PodView) -> (Change, Change) {
     (now, rest)
 }
 
-fn part<'a>(first: &BTreeSet<String>, name: &str, now: &'a mut Change, rest: &'a mut Change) -> &'a mut Change {
+fn part<'a>(
+    first: &BTreeSet<String>,
+    name: &str,
+    now: &'a mut Change,
+    rest: &'a mut Change,
+) -> &'a mut Change {
     if first.contains(name) { now } else { rest }
 }
 
@@ -31,8 +36,11 @@ fn first_batch(change: &Change, pod: &PodView) -> BTreeSet<String> {
     let priority = |name: &str| pod.container(name).and_then(|one| one.priority);
     let all = change.containers();
     let highest = all.iter().filter_map(|name| priority(name)).max();
-    let mut first: BTreeSet<String> =
-        all.iter().filter(|name| priority(name).is_none_or(|one| Some(one) == highest)).map(|name| (*name).to_owned()).collect();
+    let mut first: BTreeSet<String> = all
+        .iter()
+        .filter(|name| priority(name).is_none_or(|one| Some(one) == highest))
+        .map(|name| (*name).to_owned())
+        .collect();
     loop {
         let pulled: Vec<String> = change
             .ref_metadata

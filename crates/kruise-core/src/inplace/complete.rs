@@ -95,13 +95,16 @@ pub(super) fn batch_complete(pod: &PodView, state: &State) -> Result<(), Incompl
 fn resources_arrived(pod: &PodView, state: &State) -> bool {
     let changed = state.container_batches_record.iter().flat_map(|batch| &batch.containers);
     changed.into_iter().all(|name| {
-        let (Some(container), Some(status)) = (pod.container(name), pod.status_of(name)) else { return false };
+        let (Some(container), Some(status)) = (pod.container(name), pod.status_of(name)) else {
+            return false;
+        };
         status.resources.as_ref().is_none_or(|given| covers(given, &container.resources))
     })
 }
 
 fn covers(given: &Resources, wanted: &Resources) -> bool {
-    let side = |given: &std::collections::BTreeMap<_, _>, wanted: &std::collections::BTreeMap<std::sync::Arc<str>, _>| {
+    let side = |given: &std::collections::BTreeMap<_, _>,
+                wanted: &std::collections::BTreeMap<std::sync::Arc<str>, _>| {
         wanted
             .iter()
             .filter(|(name, _)| matches!(name.as_ref(), "cpu" | "memory"))
@@ -138,7 +141,10 @@ impl ContainerMeta {
     fn plain_is(&self, container: &Container) -> bool {
         let short = json!({"image": container.image.as_ref(), "name": container.name.as_ref()});
         let short = hash::deep(gojson::in_order(&short).as_bytes());
-        [Some(short), container.full_hash].into_iter().flatten().any(|one| u64::from(one) == self.hashes.plain_hash)
+        [Some(short), container.full_hash]
+            .into_iter()
+            .flatten()
+            .any(|one| u64::from(one) == self.hashes.plain_hash)
     }
 
     fn env_is(&self, pod: &PodView, container: &Container) -> bool {

@@ -67,7 +67,8 @@ pub fn resize_of_server(version: &str) -> Resize {
 /// Whether the pod must leave traffic for this change (SM-28).
 pub fn drains(pod: &PodView, change: &Change) -> bool {
     pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
-        && !(change.is_resources_only() && !change.resources.iter().any(|(name, delta)| restarts(pod, name, delta)))
+        && !(change.is_resources_only()
+            && !change.resources.iter().any(|(name, delta)| restarts(pod, name, delta)))
 }
 
 /// The chain that starts an update: drain, resize, change (SM-27). The order is a safety property.
@@ -133,7 +134,13 @@ pub fn refresh(pod: &PodView, resize: Resize, now: Timestamp) -> Refresh {
     step(pod, &mut state, next, resize, now)
 }
 
-fn refresh_grace(pod: &PodView, grace: &Grace, state: Option<State>, resize: Resize, now: Timestamp) -> Refresh {
+fn refresh_grace(
+    pod: &PodView,
+    grace: &Grace,
+    state: Option<State>,
+    resize: Resize,
+    now: Timestamp,
+) -> Refresh {
     // Without its record, or at another revision by now, the stored change is dropped and the update starts again.
     let is_current = pod.revision() == Some(RevisionHash::last_segment(&grace.revision));
     let Some(mut state) = state.filter(|_| is_current) else { return drop_grace(pod) };
@@ -162,7 +169,13 @@ fn drop_grace(pod: &PodView) -> Refresh {
 }
 
 /// Applies what goes now and records the rest (SM-26). Returns the writes that must come before the pod's own.
-fn apply_batch(edit: &mut Edit<'_>, state: &mut State, change: Change, resize: Resize, now: Timestamp) -> Vec<Write> {
+fn apply_batch(
+    edit: &mut Edit<'_>,
+    state: &mut State,
+    change: Change,
+    resize: Resize,
+    now: Timestamp,
+) -> Vec<Write> {
     let pod = edit.pod();
     let (batch, rest) = split(change, pod);
     batch.metadata.apply(edit);
@@ -178,14 +191,20 @@ fn apply_batch(edit: &mut Edit<'_>, state: &mut State, change: Change, resize: R
     }
     let resized = change_resources(edit, &batch.resources, resize);
     let containers: Vec<String> = batch.containers().into_iter().map(str::to_owned).collect();
-    state.container_batches_record.push(Batch { timestamp: time::seconds(now), containers: containers.clone() });
+    state
+        .container_batches_record
+        .push(Batch { timestamp: time::seconds(now), containers: containers.clone() });
     state.set_next(rest, containers);
     state.write(edit);
     resized.into_iter().collect()
 }
 
 /// Only quantities that exist and differ are written (SM-36, SM-37).
-fn change_resources(edit: &mut Edit<'_>, deltas: &BTreeMap<String, ResourceDelta>, resize: Resize) -> Option<Write> {
+fn change_resources(
+    edit: &mut Edit<'_>,
+    deltas: &BTreeMap<String, ResourceDelta>,
+    resize: Resize,
+) -> Option<Write> {
     let pod = edit.pod();
     let mut containers = Vec::new();
     for (name, delta) in deltas {
@@ -204,7 +223,8 @@ fn change_resources(edit: &mut Edit<'_>, deltas: &BTreeMap<String, ResourceDelta
                 match resize {
                     Resize::InPod => edit.quantity(name, &format!("{side}/{resource}"), text),
                     Resize::Endpoint => {
-                        resources.entry(side).or_insert_with(|| json!({}))[resource] = Value::from(text.as_str());
+                        resources.entry(side).or_insert_with(|| json!({}))[resource] =
+                            Value::from(text.as_str());
                     }
                 }
             }

@@ -86,8 +86,7 @@ fn set(write: &Write, path: &str) -> Option<Value> {
 }
 
 fn state_written(write: &Write) -> State {
-    let text = set(write, "/metadata/annotations/apps.kruise.io~1inplace-update-state")
-        .unwrap();
+    let text = set(write, "/metadata/annotations/apps.kruise.io~1inplace-update-state").unwrap();
     serde_json::from_str(text.as_str().unwrap()).unwrap()
 }
 
@@ -113,7 +112,10 @@ fn sm_20_only_images_metadata_and_with_the_gate_cpu_and_memory_change_in_place()
     assert!(!possible(&with("/env/0/value", json!("2")), &scaling()));
     assert!(possible(&with("/resources/limits/cpu", json!("2")), &scaling()));
     assert!(!possible(&with("/resources/limits/cpu", json!("2")), &Gates::default()));
-    assert!(!possible(&with("/resources/limits", json!({"cpu": "1", "memory": "1Gi", "x/y": "1"})), &scaling()));
+    assert!(!possible(
+        &with("/resources/limits", json!({"cpu": "1", "memory": "1Gi", "x/y": "1"})),
+        &scaling()
+    ));
     assert!(!possible(&with("/resources/requests", json!({})), &scaling()), "SM-37: nothing is removed");
     assert!(!possible(&template(&json!([base, image("more", "b")])), &scaling()));
     let mut init = old.clone();
@@ -198,7 +200,11 @@ fn sm_25_highest_priority_and_unprioritised_containers_go_first() {
 
 #[test]
 fn sm_25_containers_that_share_a_changed_key_go_together() {
-    let pod = pod("a").label("l", "x").annotation("note", "x").containers(json!([prioritised("low", 1), prioritised("mid", 2), prioritised("high", 5)])).view();
+    let pod = pod("a")
+        .label("l", "x")
+        .annotation("note", "x")
+        .containers(json!([prioritised("low", 1), prioritised("mid", 2), prioritised("high", 5)]))
+        .view();
     let reads = |keys: &[&str]| {
         let mut metadata = RefMetadata::default();
         metadata.annotations.extend(keys.iter().map(|key| ((*key).to_owned(), "v".to_owned())));
@@ -211,7 +217,11 @@ fn sm_25_containers_that_share_a_changed_key_go_together() {
     let writes = start(&pod, &job(Change { ref_metadata, ..Change::default() }), t0());
 
     let state = state_written(writes.last().unwrap());
-    assert_eq!(state.container_batches_record[0].containers, ["high", "low", "mid"], "mid by x, low through mid by y");
+    assert_eq!(
+        state.container_batches_record[0].containers,
+        ["high", "low", "mid"],
+        "mid by x, low through mid by y"
+    );
     assert!(state.next_container_ref_metadata.is_empty());
 }
 
@@ -226,7 +236,9 @@ fn sm_27_traffic_is_drained_before_the_container_changes() {
     assert_eq!(drain[0], Op::test("/metadata/uid", "uid-a"));
     assert!(drain.iter().any(|op| matches!(op, Op::Replace { value, .. }
         if value["type"] == "InPlaceUpdateReady" && value["status"] == "False" && value["reason"] == "StartInPlaceUpdate")));
-    assert!(drain.iter().any(|op| matches!(op, Op::Replace { value, .. } if value["type"] == "Ready" && value["status"] == "False")));
+    assert!(drain.iter().any(
+        |op| matches!(op, Op::Replace { value, .. } if value["type"] == "Ready" && value["status"] == "False")
+    ));
     assert_eq!(set(&writes[1], "/spec/containers/0/image").unwrap(), "nginx:2");
     assert_eq!(set(&writes[1], "/metadata/labels/controller-revision-hash").unwrap(), "new");
     assert_eq!(set(&writes[1], "/metadata/labels/pod-template-hash").unwrap(), "new");
@@ -265,11 +277,17 @@ fn sm_26_an_environment_change_alone_records_no_images() {
 #[test]
 fn sm_28_a_resize_without_restart_keeps_the_pod_in_traffic() {
     let sized = |policy: Value| {
-        running().containers(json!([{"name": "main", "image": "nginx:1", "resizePolicy": policy,
-            "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}}])).view()
+        running()
+            .containers(json!([{"name": "main", "image": "nginx:1", "resizePolicy": policy,
+            "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}}]))
+            .view()
     };
     let delta = |cpu: &str| Change {
-        resources: [("main".to_owned(), ResourceDelta { limits: [("cpu".to_owned(), cpu.to_owned())].into(), ..ResourceDelta::default() })].into(),
+        resources: [(
+            "main".to_owned(),
+            ResourceDelta { limits: [("cpu".to_owned(), cpu.to_owned())].into(), ..ResourceDelta::default() },
+        )]
+        .into(),
         ..Change::default()
     };
     let restart = json!([{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]);
@@ -288,7 +306,9 @@ fn sm_36_and_shared_machinery_m6_resize_goes_first_and_carries_only_what_differs
             "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}}}]))
         .view();
     let delta = ResourceDelta {
-        limits: [("cpu", "2"), ("memory", "1024Mi"), ("gpu", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        limits: [("cpu", "2"), ("memory", "1024Mi"), ("gpu", "1")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into(),
         requests: std::collections::BTreeMap::default(),
     };
     let change = Change { resources: [("main".to_owned(), delta)].into(), ..Change::default() };
@@ -302,7 +322,9 @@ fn sm_36_and_shared_machinery_m6_resize_goes_first_and_carries_only_what_differs
     let bare = Job { resize: Resize::InPod, ..job(change.clone()) };
     let mut unannotated = view.clone();
     unannotated.annotations = crate::pod::Texts::default();
-    let Act::Patch { patch: Patch::Strategic(body), .. } = &start(&unannotated, &bare, t0())[0].act else { panic!() };
+    let Act::Patch { patch: Patch::Strategic(body), .. } = &start(&unannotated, &bare, t0())[0].act else {
+        panic!()
+    };
     assert_eq!(body["spec"]["containers"], json!([{"name": "main", "resources": {"limits": {"cpu": "2"}}}]));
 
     let older = start(&view, &Job { resize: Resize::InPod, ..job(change) }, t0());
@@ -354,7 +376,9 @@ fn sm_27_with_a_grace_period_the_change_is_stored_not_applied() {
 
     assert_eq!(set(&writes[1], "/spec/containers/0/image"), None);
     let stored = ops(&writes[1]).into_iter().find_map(|op| match op {
-        Op::Add { path, value } if path.ends_with("inplace-update-grace") => value.as_str().map(str::to_owned),
+        Op::Add { path, value } if path.ends_with("inplace-update-grace") => {
+            value.as_str().map(str::to_owned)
+        }
         _ => None,
     });
     let grace: Grace = serde_json::from_str(&stored.unwrap()).unwrap();
@@ -364,13 +388,22 @@ fn sm_27_with_a_grace_period_the_change_is_stored_not_applied() {
 #[test]
 fn sm_29_grace_waits_until_its_end_and_is_then_applied() {
     let until = at("2026-06-01T12:00:30Z");
-    assert_eq!(refreshed(in_grace(30), t0()), Refresh::Waiting { why: Incomplete::Grace, until: Some(until) });
+    assert_eq!(
+        refreshed(in_grace(30), t0()),
+        Refresh::Waiting { why: Incomplete::Grace, until: Some(until) }
+    );
 
     let writes = stepped(refreshed(in_grace(30), until));
 
     assert_eq!(set(&writes[0], "/spec/containers/0/image").unwrap(), "nginx:2");
-    assert!(ops(&writes[0]).contains(&Op::Remove { path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned() }));
-    assert_eq!(ops(&writes[0])[0], Op::test("/metadata/resourceVersion", "1"), "M2, M18: on the version that was read");
+    assert!(ops(&writes[0]).contains(&Op::Remove {
+        path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned()
+    }));
+    assert_eq!(
+        ops(&writes[0])[0],
+        Op::test("/metadata/resourceVersion", "1"),
+        "M2, M18: on the version that was read"
+    );
 }
 
 #[test]
@@ -378,19 +411,27 @@ fn sm_29_a_stored_change_of_another_revision_is_dropped() {
     let writes = stepped(refreshed(in_grace(30).label("controller-revision-hash", "other"), t0()));
 
     assert_eq!(ops(&writes[0]).len(), 2);
-    assert_eq!(ops(&writes[0])[1], Op::Remove { path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned() });
+    assert_eq!(
+        ops(&writes[0])[1],
+        Op::Remove { path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned() }
+    );
 }
 
 #[test]
 fn shared_machinery_m13_malformed_or_recordless_grace_is_dropped_not_stuck() {
     let malformed = running().annotation("apps.kruise.io/inplace-update-grace", "{");
     let mut recordless = in_grace(30);
-    recordless.0["metadata"]["annotations"].as_object_mut().unwrap().remove("apps.kruise.io/inplace-update-state");
+    recordless.0["metadata"]["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove("apps.kruise.io/inplace-update-state");
 
     for pod in [malformed, recordless] {
         assert_eq!(stepped(refreshed(pod, t0())).len(), 1);
     }
-    let lost = running().annotation("apps.kruise.io/inplace-update-state", "{").containers(json!([image("main", "nginx:2")]));
+    let lost = running()
+        .annotation("apps.kruise.io/inplace-update-state", "{")
+        .containers(json!([image("main", "nginx:2")]));
     assert_eq!(refreshed(lost, t0()), Refresh::Waiting { why: Incomplete::UnreadableState, until: None });
     let arrived = running().annotation("apps.kruise.io/inplace-update-state", "{");
     assert_eq!(refreshed(arrived, t0()), Refresh::Finished);
@@ -403,8 +444,14 @@ fn sm_29_an_update_that_starts_during_grace_takes_the_stored_change_along() {
 
     let writes = start(&view, &job(more), t0());
 
-    assert_eq!(set(writes.last().unwrap(), "/spec/containers/0/image").unwrap(), "nginx:3", "one restart, to the last image");
-    assert!(ops(writes.last().unwrap()).contains(&Op::Remove { path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned() }));
+    assert_eq!(
+        set(writes.last().unwrap(), "/spec/containers/0/image").unwrap(),
+        "nginx:3",
+        "one restart, to the last image"
+    );
+    assert!(ops(writes.last().unwrap()).contains(&Op::Remove {
+        path: "/metadata/annotations/apps.kruise.io~1inplace-update-grace".to_owned()
+    }));
 }
 
 fn image_state(before: &str) -> State {
@@ -416,7 +463,11 @@ fn image_state(before: &str) -> State {
 #[test]
 fn sm_31_an_image_has_arrived_when_its_id_changed_or_the_name_matches() {
     let target = |status_image: &str| {
-        let pod = pod("a").containers(json!([image("main", "nginx:2")])).container_status("main", status_image, "id-1");
+        let pod = pod("a").containers(json!([image("main", "nginx:2")])).container_status(
+            "main",
+            status_image,
+            "id-1",
+        );
         pod.view()
     };
     let complete = |pod: &PodView, before: &str| super::complete::batch_complete(pod, &image_state(before));
@@ -429,12 +480,11 @@ fn sm_31_an_image_has_arrived_when_its_id_changed_or_the_name_matches() {
 
 #[test]
 fn sm_35_either_plain_hash_in_the_runtime_meta_completes() {
-    let meta = |hash: u32| {
-        json!({"containers": [{"name": "nginx", "containerID": "id-nginx", "restartCount": 0, "hashes": {"plainHash": hash}}]})
-    };
+    let meta = |hash: u32| json!({"containers": [{"name": "nginx", "containerID": "id-nginx", "restartCount": 0, "hashes": {"plainHash": hash}}]});
     let with = |hash: u32| {
         let mut state = image_state("id-1");
-        state.last_container_statuses = Some([("nginx".to_owned(), super::state::LastStatus { image_id: "id-1".to_owned() })].into());
+        state.last_container_statuses =
+            Some([("nginx".to_owned(), super::state::LastStatus { image_id: "id-1".to_owned() })].into());
         let pod = with_state(pod("a").containers(json!([image("nginx", "nginx")])), &state)
             .container_status("nginx", "other", "id-1")
             .annotation("apps.kruise.io/runtime-containers-meta", &meta(hash).to_string());
@@ -455,12 +505,18 @@ fn sm_34_environment_hash_of_current_metadata() {
     let expected = crate::revision::hash::deep(br#"[{"name":"E","value":"v2"}]"#);
     assert_eq!(extracted_env_hash(&reader, &reader.containers[0]), expected);
 
-    let state: State = serde_json::from_value(json!({"revision": "w-new", "updateTimestamp": SINCE, "updateEnvFromMetadata": true})).unwrap();
+    let state: State = serde_json::from_value(
+        json!({"revision": "w-new", "updateTimestamp": SINCE, "updateEnvFromMetadata": true}),
+    )
+    .unwrap();
     let report = |hash: u32| {
         let meta = json!({"containers": [{"name": "main", "containerID": "id-main", "hashes": {"extractedEnvFromMetadataHash": hash}}]});
-        let pod = with_state(pod("a").containers(json!([reads_annotation("main", "cfg")])).annotation("cfg", "v2"), &state)
-            .container_status("main", "i", "x")
-            .annotation("apps.kruise.io/runtime-containers-meta", &meta.to_string());
+        let pod = with_state(
+            pod("a").containers(json!([reads_annotation("main", "cfg")])).annotation("cfg", "v2"),
+            &state,
+        )
+        .container_status("main", "i", "x")
+        .annotation("apps.kruise.io/runtime-containers-meta", &meta.to_string());
         is_complete(&pod.view())
     };
     assert_eq!(report(expected), Ok(()));
@@ -469,8 +525,11 @@ fn sm_34_environment_hash_of_current_metadata() {
 
 #[test]
 fn sm_38_and_shared_machinery_m7_only_changed_containers_must_show_their_resources() {
-    let state: State = serde_json::from_value(json!({"revision": "w-new", "updateTimestamp": SINCE, "updateResources": true,
-        "containerBatchesRecord": [{"timestamp": SINCE, "containers": ["main"]}]})).unwrap();
+    let state: State = serde_json::from_value(
+        json!({"revision": "w-new", "updateTimestamp": SINCE, "updateResources": true,
+        "containerBatchesRecord": [{"timestamp": SINCE, "containers": ["main"]}]}),
+    )
+    .unwrap();
     let complete = |given: Value| {
         let mut pod = with_state(
             pod("a").containers(json!([
@@ -493,9 +552,11 @@ fn sm_38_and_shared_machinery_m7_only_changed_containers_must_show_their_resourc
 fn sm_30_the_next_batch_waits_for_the_containers_of_the_last_one() {
     let mut state = image_state("id-0");
     state.next_container_images = [("low".to_owned(), "i:2".to_owned())].into();
-    state.pre_check_before_next = Some(serde_json::from_value(json!({"containersRequiredReady": ["main"]})).unwrap());
+    state.pre_check_before_next =
+        Some(serde_json::from_value(json!({"containersRequiredReady": ["main"]})).unwrap());
     let pod = |ready: bool| {
-        let mut pod = with_state(running().container(prioritised("low", 1)), &state).container_status("low", "i:1", "low-1");
+        let mut pod = with_state(running().container(prioritised("low", 1)), &state)
+            .container_status("low", "i:1", "low-1");
         pod.0["status"]["containerStatuses"][0]["ready"] = json!(ready);
         pod
     };
@@ -516,7 +577,8 @@ fn shared_machinery_m1_a_last_batch_of_resources_only_is_applied() {
     let delta: ResourceDelta = serde_json::from_value(json!({"limits": {"cpu": "2"}})).unwrap();
     state.next_container_resources = [("main".to_owned(), delta)].into();
     let pod = with_state(
-        running().containers(json!([{"name": "main", "image": "nginx:1", "resources": {"limits": {"cpu": "1"}}}])),
+        running()
+            .containers(json!([{"name": "main", "image": "nginx:1", "resources": {"limits": {"cpu": "1"}}}])),
         &state,
     );
 
@@ -526,8 +588,13 @@ fn shared_machinery_m1_a_last_batch_of_resources_only_is_applied() {
 #[test]
 fn shared_machinery_m14_a_container_that_changes_twice_records_its_newest_image_id() {
     let mut state = image_state("id-0");
-    state.last_container_statuses.get_or_insert_default().insert("other".to_owned(), super::state::LastStatus { image_id: "o".to_owned() });
-    let view = with_state(running().container(image("other", "x")), &state).container_status("other", "y", "o").view();
+    state
+        .last_container_statuses
+        .get_or_insert_default()
+        .insert("other".to_owned(), super::state::LastStatus { image_id: "o".to_owned() });
+    let view = with_state(running().container(image("other", "x")), &state)
+        .container_status("other", "y", "o")
+        .view();
 
     let writes = start(&view, &job(to_image_2()), t0());
 
@@ -539,10 +606,16 @@ fn shared_machinery_m14_a_container_that_changes_twice_records_its_newest_image_
 #[test]
 fn sm_32_legacy_keys_are_read_and_replaced() {
     let text = serde_json::to_string(&image_state("id-1")).unwrap();
-    let view = running().annotation("inplace-update-state", &text).containers(json!([image("main", "nginx:9")])).view();
+    let view = running()
+        .annotation("inplace-update-state", &text)
+        .containers(json!([image("main", "nginx:9")]))
+        .view();
 
     assert!(matches!(State::of(&view), Recorded::Present(_)));
     assert_eq!(is_complete(&view), Err(Incomplete::Image));
     let writes = start(&view, &job(to_image_2()), t0());
-    assert!(ops(writes.last().unwrap()).contains(&Op::Remove { path: "/metadata/annotations/inplace-update-state".to_owned() }));
+    assert!(
+        ops(writes.last().unwrap())
+            .contains(&Op::Remove { path: "/metadata/annotations/inplace-update-state".to_owned() })
+    );
 }

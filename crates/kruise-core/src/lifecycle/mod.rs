@@ -149,7 +149,9 @@ pub fn next(pod: &PodView, hooks: Option<&Hooks>, progress: Progress, at_target:
         State::PreparingUpdate if at_target == AtTarget::No => None,
         State::PreparingUpdate | State::Updating => match progress {
             Progress::Running => None,
-            Progress::Complete if hooks.is_none() || update_hook.is_some_and(|hook| hook.is_all_hooked(pod)) => {
+            Progress::Complete
+                if hooks.is_none() || update_hook.is_some_and(|hook| hook.is_all_hooked(pod)) =>
+            {
                 Some(State::Normal)
             }
             Progress::Complete => Some(State::Updated),

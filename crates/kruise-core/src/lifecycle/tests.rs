@@ -24,7 +24,9 @@ fn sm_41_a_missing_label_counts_as_normal() {
 
 #[test]
 fn sm_42_and_sm_43_held_needs_one_blocker_all_hooked_needs_every_one() {
-    let hook = hooks(&json!({"preDelete": {"labelsHandler": {"l": "1"}, "finalizersHandler": ["f"]}})).pre_delete.unwrap();
+    let hook = hooks(&json!({"preDelete": {"labelsHandler": {"l": "1"}, "finalizersHandler": ["f"]}}))
+        .pre_delete
+        .unwrap();
     let empty = Hook::default();
     for (pod, held, all) in [
         (pod("a"), false, false),
@@ -47,7 +49,10 @@ fn sm_44_preparing_normal_waits_for_a_node_or_for_its_hook() {
     assert_eq!(step(new(), None, Progress::Complete, AtTarget::Yes), None);
     assert_eq!(step(new().node("n"), None, Progress::Complete, AtTarget::Yes), Some(State::Normal));
     assert_eq!(step(new().node("n"), Some(&with_hook), Progress::Complete, AtTarget::Yes), None);
-    assert_eq!(step(new().finalizer("f"), Some(&with_hook), Progress::Complete, AtTarget::Yes), Some(State::Normal));
+    assert_eq!(
+        step(new().finalizer("f"), Some(&with_hook), Progress::Complete, AtTarget::Yes),
+        Some(State::Normal)
+    );
 }
 
 #[test]
@@ -112,7 +117,8 @@ fn sm_40_state_and_time_travel_together() {
 #[test]
 fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_back() {
     let hooks = hooks(&json!({"inPlaceUpdate": {"labelsHandler": {"l": "1"}, "markPodNotReady": true}}));
-    let gated = || pod("a").gate("KruisePodReady").condition("KruisePodReady", "True", "2026-01-01T00:00:00Z");
+    let gated =
+        || pod("a").gate("KruisePodReady").condition("KruisePodReady", "True", "2026-01-01T00:00:00Z");
     let fresh = gated().view();
     let mut edit = Edit::of(&fresh);
     enter(&mut edit, State::PreparingUpdate, Some(&hooks), t0());
@@ -133,13 +139,18 @@ fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_bac
 
 #[test]
 fn sm_46_rearming_puts_the_hooks_own_marks_back() {
-    let hook = hooks(&json!({"inPlaceUpdate": {"labelsHandler": {"l": "1"}, "finalizersHandler": ["f"]}})).in_place_update.unwrap();
+    let hook = hooks(&json!({"inPlaceUpdate": {"labelsHandler": {"l": "1"}, "finalizersHandler": ["f"]}}))
+        .in_place_update
+        .unwrap();
     let view = pod("a").state("Updated").view();
     let mut edit = Edit::of(&view);
 
     rearm(&mut edit, &hook);
 
     let ops = operations(&edit);
-    assert!(ops.contains(&Op::add("/metadata/labels", json!({"l": "1"}))) || ops.contains(&Op::add("/metadata/labels/l", "1")));
+    assert!(
+        ops.contains(&Op::add("/metadata/labels", json!({"l": "1"})))
+            || ops.contains(&Op::add("/metadata/labels/l", "1"))
+    );
     assert!(ops.contains(&Op::add("/metadata/finalizers", json!(["f"]))));
 }

@@ -20,7 +20,8 @@ impl MetadataPatch {
     /// The difference between two templates' metadata.
     pub fn between(old: &Value, new: &Value) -> Self {
         let map = |template: &Value, name: &str| string_map(template.pointer(&format!("/metadata/{name}")));
-        let (had, has) = (texts(old.pointer("/metadata/finalizers")), texts(new.pointer("/metadata/finalizers")));
+        let (had, has) =
+            (texts(old.pointer("/metadata/finalizers")), texts(new.pointer("/metadata/finalizers")));
         Self {
             labels: changed(&map(old, "labels"), &map(new, "labels")),
             annotations: changed(&map(old, "annotations"), &map(new, "annotations")),
@@ -99,7 +100,10 @@ impl MetadataPatch {
     }
 }
 
-fn changed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+fn changed(
+    old: &BTreeMap<String, String>,
+    new: &BTreeMap<String, String>,
+) -> BTreeMap<String, Option<String>> {
     let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key.clone(), None));
     let set = new
         .iter()
@@ -134,7 +138,10 @@ mod tests {
 
     #[test]
     fn sm_23_two_patches_in_a_row_are_one() {
-        let first = MetadataPatch::between(&json!({}), &json!({"metadata": {"labels": {"a": "1", "b": "1"}, "finalizers": ["f"]}}));
+        let first = MetadataPatch::between(
+            &json!({}),
+            &json!({"metadata": {"labels": {"a": "1", "b": "1"}, "finalizers": ["f"]}}),
+        );
         let second = MetadataPatch::between(
             &json!({"metadata": {"labels": {"a": "1", "b": "1"}, "finalizers": ["f"]}}),
             &json!({"metadata": {"labels": {"a": "2"}}}),
@@ -142,7 +149,10 @@ mod tests {
 
         let both = first.then(&second);
 
-        assert_eq!(both.labels, BTreeMap::from([("a".to_owned(), Some("2".to_owned())), ("b".to_owned(), None)]));
+        assert_eq!(
+            both.labels,
+            BTreeMap::from([("a".to_owned(), Some("2".to_owned())), ("b".to_owned(), None)])
+        );
         assert!(both.finalizers_added.is_empty());
     }
 }

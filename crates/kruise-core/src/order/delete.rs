@@ -33,7 +33,8 @@ type Ranks = BTreeMap<PodName, u64>;
 impl DeleteOrder<'_> {
     /// First = deleted first.
     pub fn sort(&self, pods: &mut [&PodView]) {
-        let ranks = if self.constraints.is_empty() { by_node(pods) } else { by_topology(pods, self.constraints) };
+        let ranks =
+            if self.constraints.is_empty() { by_node(pods) } else { by_topology(pods, self.constraints) };
         pods.sort_by_key(|pod| {
             let availability = ((self.is_available)(pod), pod.is_ready());
             key(pod, availability, ranks.get(&pod.name).copied().unwrap_or(0))
@@ -124,7 +125,11 @@ fn by_topology(pods: &[&PodView], constraints: &[Constraint]) -> Ranks {
 /// ln(T + 2) in millionths.
 fn weight_micro(topologies: usize) -> u64 {
     let count = u32::try_from(topologies.saturating_add(2)).unwrap_or(u32::MAX);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ln of at least 2 is small and positive")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "ln of at least 2 is small and positive"
+    )]
     let micro = (f64::from(count).ln() * 1e6).round() as u64;
     micro
 }
@@ -161,7 +166,9 @@ mod tests {
 
     #[test]
     fn cs_51_crowded_nodes_lose_pods_first() {
-        let on = |name: &str, node: &str| pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view();
+        let on = |name: &str, node: &str| {
+            pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view()
+        };
         let pods = [on("a", "lonely"), on("b", "crowded"), on("c", "crowded"), on("d", "crowded")];
 
         // Ranks: b 2, c 1, d 0 on the crowded node, a 0 alone.
@@ -170,7 +177,9 @@ mod tests {
 
     #[test]
     fn cs_52_crowded_zones_lose_pods_first() {
-        let on = |name: &str, node: &str| pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view();
+        let on = |name: &str, node: &str| {
+            pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view()
+        };
         let pods = [on("a", "n1"), on("b", "n2"), on("c", "n3"), on("d", "unknown")];
         let zones = [("n1", "east"), ("n2", "west"), ("n3", "west")];
         let topology_of = zones.map(|(node, zone)| (node.to_owned(), zone.to_owned())).into();

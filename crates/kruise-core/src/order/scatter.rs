@@ -16,7 +16,11 @@ impl ScatterTerm {
 }
 
 /// The candidates in their order, each term's pods spread among the others. `all` are all pods of the workload.
-pub fn scatter<'a>(candidates: Vec<&'a PodView>, all: &[&PodView], terms: &[ScatterTerm]) -> Vec<&'a PodView> {
+pub fn scatter<'a>(
+    candidates: Vec<&'a PodView>,
+    all: &[&PodView],
+    terms: &[ScatterTerm],
+) -> Vec<&'a PodView> {
     let mut order = candidates;
     for term in in_turn(terms, &order) {
         order = spread(order, all, term);
@@ -124,7 +128,11 @@ mod tests {
 
     #[test]
     fn sm_63_terms_that_match_nobody_are_skipped_and_frequent_ones_come_first() {
-        let pods = [pod("a").label("k", "x").view(), pod("b").label("k", "y").view(), pod("c").label("k", "y").view()];
+        let pods = [
+            pod("a").label("k", "x").view(),
+            pod("b").label("k", "y").view(),
+            pod("c").label("k", "y").view(),
+        ];
         let all: Vec<&PodView> = pods.iter().collect();
         let term = |value: &str| ScatterTerm { key: "k".to_owned(), value: value.to_owned() };
         let terms = [term("none"), term("x"), term("y")];

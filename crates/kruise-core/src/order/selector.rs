@@ -85,7 +85,9 @@ impl Requirement {
     fn holds<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> bool {
         match self {
             Self::In(key, values) => value(key).is_some_and(|one| values.iter().any(|wanted| wanted == one)),
-            Self::NotIn(key, values) => value(key).is_none_or(|one| values.iter().all(|unwanted| unwanted != one)),
+            Self::NotIn(key, values) => {
+                value(key).is_none_or(|one| values.iter().all(|unwanted| unwanted != one))
+            }
             Self::Exists(key) => value(key).is_some(),
             Self::DoesNotExist(key) => value(key).is_none(),
         }

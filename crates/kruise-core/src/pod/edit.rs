@@ -113,7 +113,13 @@ impl<'a> Edit<'a> {
     }
 
     /// Sets a condition. The transition time moves only with the status; an equal condition is left alone (M11).
-    pub fn condition(&mut self, kind: &str, status: Status, why: (Option<&str>, Option<&str>), now: Timestamp) {
+    pub fn condition(
+        &mut self,
+        kind: &str,
+        status: Status,
+        why: (Option<&str>, Option<&str>),
+        now: Timestamp,
+    ) {
         let there = self.current(kind);
         let since = there.filter(|one| one.status == status).and_then(|one| one.since).unwrap_or(now);
         let wanted = Condition {
@@ -187,7 +193,8 @@ impl<'a> Edit<'a> {
     /// From the last position to the first, so that the earlier positions stay right; each under a test of its name.
     fn finalizer_removals(&self) -> Vec<Op> {
         let positions = self.pod.finalizers.iter().enumerate().rev();
-        let dropped = positions.filter(|(_, one)| self.dropped_finalizers.iter().any(|name| one.as_ref() == name));
+        let dropped =
+            positions.filter(|(_, one)| self.dropped_finalizers.iter().any(|name| one.as_ref() == name));
         dropped
             .flat_map(|(at, name)| {
                 let path = format!("/metadata/finalizers/{at}");
@@ -278,7 +285,12 @@ fn merge(object: &mut Map<String, Value>, more: Value) {
     }
 }
 
-fn map_operations(ops: &mut Vec<Op>, map: &str, entries: &BTreeMap<String, Option<String>>, map_is_absent: bool) {
+fn map_operations(
+    ops: &mut Vec<Op>,
+    map: &str,
+    entries: &BTreeMap<String, Option<String>>,
+    map_is_absent: bool,
+) {
     if map_is_absent {
         let all: BTreeMap<&String, &String> =
             entries.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();

@@ -105,8 +105,7 @@ impl From<Wire> for PodView {
         // The older plain hash needs the whole container; it is only ever compared while an update is recorded.
         let is_updating = annotations.has(annotations::INPLACE_UPDATE_STATE)
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
-        let mut containers: Vec<Container> =
-            spec.containers.iter().flatten().map(Container::read).collect();
+        let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -124,7 +123,12 @@ impl From<Wire> for PodView {
             owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             node: spec.node_name.filter(|node| !node.is_empty()),
-            readiness_gates: spec.readiness_gates.into_iter().flatten().map(|one| one.condition_type).collect(),
+            readiness_gates: spec
+                .readiness_gates
+                .into_iter()
+                .flatten()
+                .map(|one| one.condition_type)
+                .collect(),
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers,
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
@@ -220,7 +224,9 @@ impl EnvSource {
             let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
             Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())
         };
-        key("metadata.labels[").map(Self::Label).or_else(|| key("metadata.annotations[").map(Self::Annotation))
+        key("metadata.labels[")
+            .map(Self::Label)
+            .or_else(|| key("metadata.annotations[").map(Self::Annotation))
     }
 }
 
@@ -278,7 +284,10 @@ mod tests {
         let read = |name: &str, from: &str| EnvRef::read(&json!({"name": name, "valueFrom": path(from)}));
 
         assert_eq!(read("A", "metadata.labels['k']").unwrap().source, EnvSource::Label("k".into()));
-        assert_eq!(read("A", "metadata.annotations['a.b/c']").unwrap().source, EnvSource::Annotation("a.b/c".into()));
+        assert_eq!(
+            read("A", "metadata.annotations['a.b/c']").unwrap().source,
+            EnvSource::Annotation("a.b/c".into())
+        );
         assert_eq!(read("A", "metadata.name"), None);
         assert_eq!(read("SIDECARSET_VERSION", "metadata.labels['k']"), None);
         let literal = json!({"name": "A", "value": "v", "valueFrom": path("metadata.labels['k']")});

@@ -99,7 +99,9 @@ fn unmet(edit: &Edit<'_>, gate: &str) -> Option<String> {
         Some(Status::True) => return None,
         Some(Status::False) => "False",
         Some(Status::Unknown) => "Unknown",
-        None => return Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist.")),
+        None => {
+            return Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist."));
+        }
     };
     Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {status}"))
 }

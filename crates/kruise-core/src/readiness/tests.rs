@@ -42,7 +42,10 @@ fn shared_machinery_m17_new_conditions_of_both_gates_travel_in_one_patch() {
 #[test]
 fn sm_51_ready_falls_at_once_and_names_the_gate() {
     let since = "2026-01-01T00:00:00Z";
-    let view = gated().condition("KruisePodReady", "True", since).condition("InPlaceUpdateReady", "True", since).view();
+    let view = gated()
+        .condition("KruisePodReady", "True", since)
+        .condition("InPlaceUpdateReady", "True", since)
+        .view();
     let mut edit = Edit::of(&view);
 
     start_update(&mut edit, t0());
@@ -79,7 +82,9 @@ fn sm_52_ready_only_after_both_keys_are_gone() {
     assert_eq!(both.status, Status::False, "M12: False, never empty");
     assert_eq!(
         both.message.as_deref(),
-        Some(r#"[{"userAgent":"ContainerRecreateRequest","key":"ns/crr"},{"userAgent":"Lifecycle","key":"preDeleteHook"}]"#)
+        Some(
+            r#"[{"userAgent":"ContainerRecreateRequest","key":"ns/crr"},{"userAgent":"Lifecycle","key":"preDeleteHook"}]"#
+        )
     );
     release(&mut edit, &Key::pre_delete(), t0());
     assert_eq!(edit.current("KruisePodReady").unwrap().status, Status::False);

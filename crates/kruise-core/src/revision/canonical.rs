@@ -94,12 +94,9 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
         Kind::Bool => value.as_bool() == Some(false),
         Kind::List(_) => value.as_array().is_some_and(Vec::is_empty),
         Kind::Map(_) => value.as_object().is_some_and(Map::is_empty),
-        Kind::Quantity
-        | Kind::IntOrString
-        | Kind::Time
-        | Kind::Raw
-        | Kind::Struct(_)
-        | Kind::Inline(_) => false,
+        Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::Raw | Kind::Struct(_) | Kind::Inline(_) => {
+            false
+        }
     }
 }
 

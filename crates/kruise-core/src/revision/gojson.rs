@@ -62,7 +62,10 @@ fn write(out: &mut String, value: &Value, keys: Keys) {
 
 /// Revision data passes through a 64-bit float, so an integer beyond 2^53 is stored rounded.
 fn write_number(out: &mut String, number: &Number) {
-    #[expect(clippy::cast_precision_loss, reason = "the original loses the same digits, and the hash needs its bytes")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the original loses the same digits, and the hash needs its bytes"
+    )]
     #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^64 as a float fits 128 bits")]
     match (number.as_i64(), number.as_f64()) {
         (Some(integer), _) if integer.unsigned_abs() <= 1 << 53 => out.push_str(&integer.to_string()),
@@ -115,6 +118,9 @@ mod tests {
 
     #[test]
     fn sm_12_struct_order_is_kept_where_go_writes_structs() {
-        assert_eq!(in_order(&json!({"b": 1, "a": {"d": null, "c": true}})), r#"{"b":1,"a":{"d":null,"c":true}}"#);
+        assert_eq!(
+            in_order(&json!({"b": 1, "a": {"d": null, "c": true}})),
+            r#"{"b":1,"a":{"d":null,"c":true}}"#
+        );
     }
 }

@@ -25,7 +25,11 @@ pub fn sort(revisions: &mut [Revision]) {
 }
 
 /// Finds the revision of a template among the stored ones, sorted by SM-6.
-pub fn choose<'a>(stored: &'a [Revision], template: &Value, writer: impl Fn(&Revision) -> Writer) -> Choice<'a> {
+pub fn choose<'a>(
+    stored: &'a [Revision],
+    template: &Value,
+    writer: impl Fn(&Revision) -> Writer,
+) -> Choice<'a> {
     let number = stored.last().map_or(1, |newest| newest.number.saturating_add(1));
     let same = stored.iter().rev().find(|one| same_template(&one.template, template, writer(one)));
     match (same, stored.last()) {

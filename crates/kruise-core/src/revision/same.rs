@@ -97,7 +97,8 @@ mod tests {
             "metadata": {"labels": {"app": "x"}, "creationTimestamp": null},
         });
         let limits = json!({"limits": {"memory": "1024Mi", "cpu": "1000m"}});
-        let wanted = template(&json!({"name": "a", "image": "i", "command": [], "resources": limits, "newField": 1}));
+        let wanted =
+            template(&json!({"name": "a", "image": "i", "command": [], "resources": limits, "newField": 1}));
 
         assert!(same_template(&stored, &wanted, Writer::Unknown));
         let other = template(&json!({"name": "a", "image": "j"}));
@@ -111,7 +112,10 @@ mod tests {
 
         assert!(same_template(&plain, &young, Writer::OfThisTemplate));
         assert!(!same_template(&plain, &young, Writer::Unknown));
-        assert!(!same_template(&young, &plain, Writer::OfThisTemplate), "a stored field that is gone is a change");
+        assert!(
+            !same_template(&young, &plain, Writer::OfThisTemplate),
+            "a stored field that is gone is a change"
+        );
         let old_field = template(&json!({"name": "a", "image": "i", "tty": true}));
         assert!(!same_template(&plain, &old_field, Writer::OfThisTemplate), "every writer knew tty");
     }
@@ -121,7 +125,14 @@ mod tests {
         let escaped: Value =
             serde_json::from_str(r#"{"spec":{"containers":[{"name":"a","command":["\u003c"]}]}}"#).unwrap();
 
-        assert!(same_template(&escaped, &json!({"spec": {"containers": [{"command": ["<"], "name": "a"}]}}), Writer::Unknown));
-        assert!(!same_template(&json!({"spec": 5}), &json!({"spec": 5}), Writer::Unknown), "unreadable equals nothing");
+        assert!(same_template(
+            &escaped,
+            &json!({"spec": {"containers": [{"command": ["<"], "name": "a"}]}}),
+            Writer::Unknown
+        ));
+        assert!(
+            !same_template(&json!({"spec": 5}), &json!({"spec": 5}), Writer::Unknown),
+            "unreadable equals nothing"
+        );
     }
 }

@@ -127,28 +127,19 @@ const SELECTORS: [(&str, &str); 2] = [
 ];
 
 pub(crate) fn up(object: &mut Object) {
-    each_subset(object, |subset| {
-        SELECTORS.iter().for_each(|(here, hub)| rename(subset, here, hub))
-    });
+    each_subset(object, |subset| SELECTORS.iter().for_each(|(here, hub)| rename(subset, here, hub)));
     each_condition(object, |condition| {
-        let usable = condition
-            .get("reason")
-            .and_then(Value::as_str)
-            .is_some_and(is_reason);
+        let usable = condition.get("reason").and_then(Value::as_str).is_some_and(is_reason);
         if !usable {
             condition.insert("reason".to_owned(), json!(UNKNOWN));
         }
         condition.entry("message").or_insert_with(|| json!(""));
-        condition
-            .entry("lastTransitionTime")
-            .or_insert_with(|| json!(NEVER));
+        condition.entry("lastTransitionTime").or_insert_with(|| json!(NEVER));
     });
 }
 
 pub(crate) fn down(object: &mut Object) {
-    each_subset(object, |subset| {
-        SELECTORS.iter().for_each(|(here, hub)| rename(subset, hub, here))
-    });
+    each_subset(object, |subset| SELECTORS.iter().for_each(|(here, hub)| rename(subset, hub, here)));
     each_condition(object, |condition| {
         condition.shift_remove("observedGeneration");
     });
@@ -170,11 +161,8 @@ fn each_condition(object: &mut Object, mut change: impl FnMut(&mut Object)) {
     let Some(versions) = child(status, "versionedSubsetStatuses") else {
         return;
     };
-    for subset in versions
-        .values_mut()
-        .filter_map(Value::as_array_mut)
-        .flatten()
-        .filter_map(Value::as_object_mut)
+    for subset in
+        versions.values_mut().filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut)
     {
         items(subset, "conditions").for_each(&mut change);
     }

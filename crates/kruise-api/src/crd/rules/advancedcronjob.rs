@@ -7,27 +7,15 @@ use super::rule;
 /// The time zone stands in one place only, and is a real one.
 pub(crate) fn spec(schema: &mut Schema) {
     let text = "!(has(self.timeZone) && self.schedule.contains('TZ'))";
-    rule(
-        schema,
-        text,
-        "give the time zone in timeZone or in schedule, not in both",
-    );
+    rule(schema, text, "give the time zone in timeZone or in schedule, not in both");
     let text = "!has(self.timeZone) || self.timeZone.lowerAscii() != 'local'";
-    rule(
-        schema,
-        text,
-        "timeZone must be a name such as Europe/Berlin; Local is not supported",
-    );
+    rule(schema, text, "timeZone must be a name such as Europe/Berlin; Local is not supported");
 }
 
 /// Exactly one of three.
 pub(crate) fn one_template(schema: &mut Schema) {
     let text = "[has(self.jobTemplate), has(self.broadcastJobTemplate), has(self.imageListPullJobTemplate)].filter(given, given).size() == 1";
-    rule(
-        schema,
-        text,
-        "give exactly one of jobTemplate, broadcastJobTemplate and imageListPullJobTemplate",
-    );
+    rule(schema, text, "give exactly one of jobTemplate, broadcastJobTemplate and imageListPullJobTemplate");
     for template in ["jobTemplate", "broadcastJobTemplate", "imageListPullJobTemplate"] {
         same_kind(schema, template);
     }
@@ -59,11 +47,7 @@ fn same_kind(schema: &mut Schema, template: &str) {
 pub(crate) fn image_list(schema: &mut Schema) {
     let list = "has(self.template.imageListPullJobTemplate)";
     let text = format!("!({list} && has(self.concurrencyPolicy) && self.concurrencyPolicy == 'Allow')");
-    rule(
-        schema,
-        &text,
-        "concurrencyPolicy must be Replace or Forbid with imageListPullJobTemplate",
-    );
+    rule(schema, &text, "concurrencyPolicy must be Replace or Forbid with imageListPullJobTemplate");
     let spec = "self.template.imageListPullJobTemplate.spec";
     let policy = format!("{spec}.completionPolicy");
     let none = format!("!{list} || !has({spec})");

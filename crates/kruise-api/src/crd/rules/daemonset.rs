@@ -6,11 +6,7 @@ use super::rule;
 
 /// The in-place hook does not exist for this kind.
 pub(crate) fn lifecycle(schema: &mut Schema) {
-    rule(
-        schema,
-        "!has(self.inPlaceUpdate)",
-        "lifecycle.inPlaceUpdate is not supported; use preDelete",
-    );
+    rule(schema, "!has(self.inPlaceUpdate)", "lifecycle.inPlaceUpdate is not supported; use preDelete");
 }
 
 /// Exactly one of surge and unavailability is more than 0; none of them given means one unavailable pod.
@@ -18,18 +14,10 @@ pub(crate) fn rolling_update(schema: &mut Schema) {
     let unavailable = "(has(self.maxUnavailable) && !(string(self.maxUnavailable) in ['0', '0%']))";
     let surge = "(has(self.maxSurge) && !(string(self.maxSurge) in ['0', '0%']))";
     let text = format!("!({unavailable} && {surge})");
-    rule(
-        schema,
-        &text,
-        "maxUnavailable and maxSurge exclude each other: one of them must be 0 or left out",
-    );
+    rule(schema, &text, "maxUnavailable and maxSurge exclude each other: one of them must be 0 or left out");
     let text =
         format!("{unavailable} || {surge} || !(has(self.maxUnavailable) || has(self.maxSurge)) || {SURGING}");
-    rule(
-        schema,
-        &text,
-        "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated",
-    );
+    rule(schema, &text, "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated");
     let text =
         format!("!(has(self.rollingUpdateType) && self.rollingUpdateType == 'InPlaceIfPossible' && {surge})");
     rule(schema, &text, "maxSurge must be 0 with InPlaceIfPossible");

@@ -9,31 +9,19 @@ use super::{keyed, limit, rule, set};
 pub(crate) fn node_selector(schema: &mut Schema) {
     let labels = "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)";
     let text = format!("!(has(self.names) && size(self.names) > 0 && ({labels}))");
-    rule(
-        schema,
-        &text,
-        "names and labels exclude each other: select nodes by one of them",
-    );
+    rule(schema, &text, "names and labels exclude each other: select nodes by one of them");
 }
 
 /// Nodes by their own labels or by the pods they run.
 pub(crate) fn one_selector(schema: &mut Schema) {
     let text = "!(has(self.selector) && has(self.podSelector))";
-    rule(
-        schema,
-        text,
-        "selector and podSelector exclude each other: give one of them",
-    );
+    rule(schema, text, "selector and podSelector exclude each other: give one of them");
 }
 
 /// A job without end has no deadline and no time to live.
 pub(crate) fn completion(schema: &mut Schema) {
     let text = "!(has(self.type) && self.type == 'Never' && (has(self.activeDeadlineSeconds) || has(self.ttlSecondsAfterFinished)))";
-    rule(
-        schema,
-        text,
-        "activeDeadlineSeconds and ttlSecondsAfterFinished need type Always",
-    );
+    rule(schema, text, "activeDeadlineSeconds and ttlSecondsAfterFinished need type Always");
 }
 
 /// Rules between fields of an ImagePullJob.
@@ -47,11 +35,7 @@ pub(crate) fn job(schema: &mut Schema) {
         "completionPolicy.activeDeadlineSeconds must not be less than pullPolicy.timeoutSeconds (600 if not given)",
     );
     let text = "(has(self.pullSecrets) ? self.pullSecrets : []) == (has(oldSelf.pullSecrets) ? oldSelf.pullSecrets : [])";
-    rule(
-        schema,
-        text,
-        "pullSecrets cannot be changed; delete the job and create it anew",
-    );
+    rule(schema, text, "pullSecrets cannot be changed; delete the job and create it anew");
 }
 
 /// The images of a list.
@@ -73,19 +57,15 @@ pub(crate) fn tags(schema: &mut Schema) {
         return;
     };
     require(item, "pullPolicy");
-    if let Some(policy) = item
-        .get_mut("properties")
-        .and_then(|all| all.get_mut("pullPolicy"))
-        .and_then(Value::as_object_mut)
+    if let Some(policy) =
+        item.get_mut("properties").and_then(|all| all.get_mut("pullPolicy")).and_then(Value::as_object_mut)
     {
         require(policy, "ttlSecondsAfterFinished");
     }
 }
 
 fn require(schema: &mut serde_json::Map<String, Value>, field: &str) {
-    let required = schema
-        .entry("required")
-        .or_insert_with(|| Value::Array(Vec::new()));
+    let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(required) = required {
         required.push(Value::from(field));
     }

@@ -38,17 +38,11 @@ pub(crate) fn rule(schema: &mut Schema, rule: &str, message: &str) {
 
 /// Adds one CEL rule that is also evaluated on creation, with `oldSelf` as an optional value.
 pub(crate) fn create_rule(schema: &mut Schema, rule: &str, message: &str) {
-    push(
-        schema,
-        json!({ "rule": rule, "message": message, "optionalOldSelf": true }),
-    );
+    push(schema, json!({ "rule": rule, "message": message, "optionalOldSelf": true }));
 }
 
 fn push(schema: &mut Schema, entry: Value) {
-    let rules = schema
-        .ensure_object()
-        .entry(VALIDATIONS)
-        .or_insert_with(|| json!([]));
+    let rules = schema.ensure_object().entry(VALIDATIONS).or_insert_with(|| json!([]));
     if let Value::Array(rules) = rules {
         rules.push(entry);
     }
@@ -61,41 +55,25 @@ pub(crate) fn limit(schema: &mut Schema, keyword: &str, value: impl Into<Value>)
 
 /// The value may be set once and never changed. For fields that are always there.
 pub(crate) fn immutable(schema: &mut Schema) {
-    rule(
-        schema,
-        "self == oldSelf",
-        "cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, "self == oldSelf", "cannot be changed; delete the object and create it anew");
 }
 
 /// A number of pods or a percentage, fractions allowed.
 pub(crate) fn amount(schema: &mut Schema) {
     let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+([.][0-9]+)?%$')";
-    rule(
-        schema,
-        text,
-        "must be a number, 0 or more, or a percentage such as 20%",
-    );
+    rule(schema, text, "must be a number, 0 or more, or a percentage such as 20%");
 }
 
 /// A number of pods or a whole percentage.
 pub(crate) fn whole_amount(schema: &mut Schema) {
     let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')";
-    rule(
-        schema,
-        text,
-        "must be a number, 0 or more, or a whole percentage such as 20%",
-    );
+    rule(schema, text, "must be a number, 0 or more, or a whole percentage such as 20%");
 }
 
 /// A number of pods or a whole percentage of at most 100.
 pub(crate) fn share(schema: &mut Schema) {
     let text = r"type(self) == int ? self >= 0 : self.matches('^0*(100|[0-9]{1,2})%$')";
-    rule(
-        schema,
-        text,
-        "must be a number, 0 or more, or a whole percentage from 0% to 100%",
-    );
+    rule(schema, text, "must be a number, 0 or more, or a whole percentage from 0% to 100%");
 }
 
 /// [`share`] for items of lists, where CEL would cost too much.
@@ -107,11 +85,7 @@ pub(crate) fn listed_share(schema: &mut Schema) {
 /// A number, also written as text; no percentage.
 pub(crate) fn count_or_number_text(schema: &mut Schema) {
     let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+$')";
-    rule(
-        schema,
-        text,
-        "must be a whole number, 0 or more; percentages are not supported",
-    );
+    rule(schema, text, "must be a whole number, 0 or more; percentages are not supported");
 }
 
 /// A port number, or the name of a port.
@@ -124,11 +98,7 @@ pub(crate) fn port(schema: &mut Schema) {
 /// A selector that selects something particular.
 pub(crate) fn selector_not_empty(schema: &mut Schema) {
     let text = "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)";
-    rule(
-        schema,
-        text,
-        "must not be empty: give matchLabels or matchExpressions",
-    );
+    rule(schema, text, "must not be empty: give matchLabels or matchExpressions");
 }
 
 /// A selector whose conditions can be evaluated.
@@ -138,17 +108,11 @@ pub(crate) fn selector_valid(schema: &mut Schema) {
     };
     if let Some(Value::Object(operator)) = item.get_mut("properties").and_then(|all| all.get_mut("operator"))
     {
-        operator.insert(
-            "enum".to_owned(),
-            json!(["In", "NotIn", "Exists", "DoesNotExist"]),
-        );
+        operator.insert("enum".to_owned(), json!(["In", "NotIn", "Exists", "DoesNotExist"]));
     }
     let text = "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)";
     let message = "In and NotIn need values, Exists and DoesNotExist take none";
-    item.insert(
-        VALIDATIONS.to_owned(),
-        json!([{ "rule": text, "message": message }]),
-    );
+    item.insert(VALIDATIONS.to_owned(), json!([{ "rule": text, "message": message }]));
 }
 
 /// A valid selector that is not empty.
@@ -166,11 +130,7 @@ pub(crate) fn workload_selector(schema: &mut Schema) {
 /// Weights or label order, not both.
 pub(crate) fn one_priority(schema: &mut Schema) {
     let text = "!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)";
-    rule(
-        schema,
-        text,
-        "weightPriority and orderPriority exclude each other: give one of them",
-    );
+    rule(schema, text, "weightPriority and orderPriority exclude each other: give one of them");
 }
 
 /// A list whose items are told apart by the given keys: the API server refuses duplicates and merges by key.
@@ -225,10 +185,7 @@ fn strip(schema: &mut Map<String, Value>) {
     for check in CHECKS {
         schema.shift_remove(check);
     }
-    if schema
-        .get("x-kubernetes-list-type")
-        .is_some_and(|kind| kind != "atomic")
-    {
+    if schema.get("x-kubernetes-list-type").is_some_and(|kind| kind != "atomic") {
         schema.shift_remove("x-kubernetes-list-type");
     }
     for child in ["items", "additionalProperties"] {

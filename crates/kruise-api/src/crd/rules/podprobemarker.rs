@@ -31,11 +31,7 @@ pub(crate) fn name(schema: &mut Schema) {
 pub(crate) fn condition_type(schema: &mut Schema) {
     limit(schema, "maxLength", 316);
     limit(schema, "pattern", QUALIFIED_NAME);
-    rule(
-        schema,
-        &format!("!(self in {NATIVE})"),
-        "must not be a condition that Kubernetes or Kruise writes",
-    );
+    rule(schema, &format!("!(self in {NATIVE})"), "must not be a condition that Kubernetes or Kruise writes");
 }
 
 const QUALIFIED_NAME: &str = r"^$|^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
@@ -43,11 +39,7 @@ const QUALIFIED_NAME: &str = r"^$|^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 /// A result must show somewhere.
 pub(crate) fn probe(schema: &mut Schema) {
     let text = "(has(self.podConditionType) && self.podConditionType != '') || (has(self.markerPolicy) && size(self.markerPolicy) > 0)";
-    rule(
-        schema,
-        text,
-        "give podConditionType or markerPolicy: the result must show somewhere",
-    );
+    rule(schema, text, "give podConditionType or markerPolicy: the result must show somewhere");
 }
 
 /// One policy per result.
@@ -65,11 +57,7 @@ pub(crate) fn policy(schema: &mut Schema) {
 /// Exactly one handler that we can run, given completely.
 pub(crate) fn handler(schema: &mut Schema) {
     let text = "[has(self.exec), has(self.httpGet), has(self.tcpSocket)].filter(given, given).size() == 1 && !has(self.grpc)";
-    rule(
-        schema,
-        text,
-        "give exactly one of exec, httpGet and tcpSocket; grpc is not supported",
-    );
+    rule(schema, text, "give exactly one of exec, httpGet and tcpSocket; grpc is not supported");
     let text = "!has(self.exec) || (has(self.exec.command) && size(self.exec.command) > 0)";
     rule(schema, text, "exec.command must not be empty");
     let no_host = |handler: &str| {

@@ -6,11 +6,7 @@ use super::rule;
 
 /// One way to say which pods, one way to say how many, and the pods never change.
 pub(crate) fn spec(schema: &mut Schema) {
-    rule(
-        schema,
-        "has(self.selector) != has(self.targetRef)",
-        "give exactly one of selector and targetRef",
-    );
+    rule(schema, "has(self.selector) != has(self.targetRef)", "give exactly one of selector and targetRef");
     rule(
         schema,
         "has(self.maxUnavailable) != has(self.minAvailable)",
@@ -20,11 +16,7 @@ pub(crate) fn spec(schema: &mut Schema) {
         let text = format!(
             "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
         );
-        rule(
-            schema,
-            &text,
-            &format!("{field} cannot be changed; delete the object and create it anew"),
-        );
+        rule(schema, &text, &format!("{field} cannot be changed; delete the object and create it anew"));
     }
 }
 

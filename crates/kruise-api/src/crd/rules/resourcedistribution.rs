@@ -11,11 +11,7 @@ pub(crate) fn resource(schema: &mut Schema) {
     let text = "self.apiVersion == 'v1' && self.kind in ['Secret', 'ConfigMap']";
     rule(schema, text, "must be a Secret or a ConfigMap of apiVersion v1");
     let text = "has(self.metadata.name) && self.metadata.name != ''";
-    rule(
-        schema,
-        text,
-        "metadata.name must be given: every copy gets this name",
-    );
+    rule(schema, text, "metadata.name must be given: every copy gets this name");
     let text = "self.apiVersion == oldSelf.apiVersion && self.kind == oldSelf.kind && self.metadata.name == oldSelf.metadata.name";
     rule(
         schema,

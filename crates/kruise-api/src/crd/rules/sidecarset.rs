@@ -39,21 +39,14 @@ pub(crate) fn patches(schema: &mut Schema) {
     if let Some(item) = schema.pointer_mut("/items").and_then(Value::as_object_mut) {
         item.insert("required".to_owned(), json!(["annotations"]));
     }
-    if let Some(map) = schema
-        .pointer_mut("/items/properties/annotations")
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(map) = schema.pointer_mut("/items/properties/annotations").and_then(Value::as_object_mut) {
         map.insert("minProperties".to_owned(), json!(1));
     }
 }
 
 /// At least one formula.
 pub(crate) fn expressions(schema: &mut Schema) {
-    rule(
-        schema,
-        "has(self.limits) || has(self.requests)",
-        "give limits or requests",
-    );
+    rule(schema, "has(self.limits) || has(self.requests)", "give limits or requests");
 }
 
 /// A source must say which field it means (B8).
@@ -64,11 +57,7 @@ pub(crate) fn source(schema: &mut Schema) {
 /// Hot upgrade needs an image for the idle twin (B7).
 pub(crate) fn hot_upgrade(schema: &mut Schema) {
     let text = "!(has(self.upgradeType) && self.upgradeType == 'HotUpgrade') || (has(self.hotUpgradeEmptyImage) && self.hotUpgradeEmptyImage != '')";
-    rule(
-        schema,
-        text,
-        "HotUpgrade needs hotUpgradeEmptyImage, the image of the idle twin",
-    );
+    rule(schema, text, "HotUpgrade needs hotUpgradeEmptyImage, the image of the idle twin");
 }
 
 /// A pinned revision must have a name.
@@ -80,9 +69,5 @@ pub(crate) fn revision(schema: &mut Schema) {
 /// Pods are held back by a selector or by a number.
 pub(crate) fn strategy(schema: &mut Schema) {
     let text = "!(has(self.selector) && has(self.partition) && string(self.partition) != '0' && !(has(self.type) && self.type == 'NotUpdate'))";
-    rule(
-        schema,
-        text,
-        "selector and partition exclude each other: give one of them",
-    );
+    rule(schema, text, "selector and partition exclude each other: give one of them");
 }

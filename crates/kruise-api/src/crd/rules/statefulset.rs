@@ -21,48 +21,28 @@ pub(crate) fn spec(schema: &mut Schema) {
     let text = format!(
         "!has(self.scaleStrategy) || !has(self.scaleStrategy.maxUnavailable) || string(self.scaleStrategy.maxUnavailable) == '1' || {PARALLEL}"
     );
-    rule(
-        schema,
-        &text,
-        "scaleStrategy.maxUnavailable must be 1 unless podManagementPolicy is Parallel",
-    );
+    rule(schema, &text, "scaleStrategy.maxUnavailable must be 1 unless podManagementPolicy is Parallel");
 }
 
 /// Rules between fields of a v1alpha1 spec.
 pub(crate) fn v1alpha1_spec(schema: &mut Schema) {
     let same_service = "(has(self.serviceName) ? self.serviceName : '') == (has(oldSelf.serviceName) ? oldSelf.serviceName : '')";
-    rule(
-        schema,
-        same_service,
-        "serviceName cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, same_service, "serviceName cannot be changed; delete the object and create it anew");
     let policy = |spec: &str| {
         format!(
             "(has({spec}.podManagementPolicy) && {spec}.podManagementPolicy != '' ? {spec}.podManagementPolicy : 'OrderedReady')"
         )
     };
     let same_policy = format!("{} == {}", policy("self"), policy("oldSelf"));
-    rule(
-        schema,
-        &same_policy,
-        "podManagementPolicy cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, &same_policy, "podManagementPolicy cannot be changed; delete the object and create it anew");
 
     let rolling = "!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate)";
     let text = format!(
         "{rolling} || !has(self.updateStrategy.rollingUpdate.maxUnavailable) || string(self.updateStrategy.rollingUpdate.maxUnavailable) == '1' || {PARALLEL}"
     );
-    rule(
-        schema,
-        &text,
-        "rollingUpdate.maxUnavailable must be 1 unless podManagementPolicy is Parallel",
-    );
+    rule(schema, &text, "rollingUpdate.maxUnavailable must be 1 unless podManagementPolicy is Parallel");
     let text = format!("{rolling} || !has(self.updateStrategy.rollingUpdate.unorderedUpdate) || {PARALLEL}");
-    rule(
-        schema,
-        &text,
-        "rollingUpdate.unorderedUpdate needs podManagementPolicy Parallel",
-    );
+    rule(schema, &text, "rollingUpdate.unorderedUpdate needs podManagementPolicy Parallel");
 }
 
 const PARALLEL: &str = "(has(self.podManagementPolicy) && self.podManagementPolicy == 'Parallel')";
@@ -76,11 +56,7 @@ pub(crate) fn on_delete(schema: &mut Schema) {
 /// At least one pod must be allowed to be unavailable.
 pub(crate) fn budget(schema: &mut Schema) {
     let text = "type(self) == int ? self >= 1 : self.matches('^0*[1-9][0-9]*%$')";
-    rule(
-        schema,
-        text,
-        "must be a number, 1 or more, or a whole percentage above 0%",
-    );
+    rule(schema, text, "must be a number, 1 or more, or a whole percentage above 0%");
 }
 
 /// Ordinals, or ranges of them.

@@ -33,21 +33,13 @@ pub(crate) fn spec(schema: &mut Schema) {
     let reserve = "has(self.topology.scheduleStrategy.adaptive) && has(self.topology.scheduleStrategy.adaptive.reserveUnschedulablePods) && self.topology.scheduleStrategy.adaptive.reserveUnschedulablePods";
     let stateful = "has(self.template) && (has(self.template.statefulSetTemplate) || has(self.template.advancedStatefulSetTemplate))";
     let text = format!("!({strategy} && {reserve} && {stateful})");
-    rule(
-        schema,
-        &text,
-        "reserveUnschedulablePods works with cloneSetTemplate and deploymentTemplate only",
-    );
+    rule(schema, &text, "reserveUnschedulablePods works with cloneSetTemplate and deploymentTemplate only");
 
     let subsets = "has(self.topology) && has(self.topology.subsets)";
     let fixed = "self.topology.subsets.exists(s, has(s.replicas))";
     let limits = "self.topology.subsets.exists(s, has(s.minReplicas) || has(s.maxReplicas))";
     let text = format!("!({subsets} && {fixed} && {limits})");
-    rule(
-        schema,
-        &text,
-        "replicas and minReplicas or maxReplicas exclude each other over all subsets",
-    );
+    rule(schema, &text, "replicas and minReplicas or maxReplicas exclude each other over all subsets");
     let text = format!(
         "!({subsets} && {strategy} && has(self.topology.scheduleStrategy.type) && self.topology.scheduleStrategy.type == 'Adaptive' && {fixed})"
     );
@@ -59,11 +51,7 @@ pub(crate) fn spec(schema: &mut Schema) {
     let text = format!(
         "!({subsets}) || size(self.topology.subsets) == 0 || self.topology.subsets.exists(s, !has(s.maxReplicas))"
     );
-    rule(
-        schema,
-        &text,
-        "at least one subset must have no maxReplicas, to take the rest",
-    );
+    rule(schema, &text, "at least one subset must have no maxReplicas, to take the rest");
 }
 
 /// A part of the workload's name, and a label value.
@@ -79,11 +67,7 @@ pub(crate) fn subset(schema: &mut Schema) {
         let text = format!(
             "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
         );
-        rule(
-            schema,
-            &text,
-            &format!("{field} of a subset cannot be changed; give the subset a new name"),
-        );
+        rule(schema, &text, &format!("{field} of a subset cannot be changed; give the subset a new name"));
     }
 }
 

@@ -39,17 +39,9 @@ pub(crate) fn spec(schema: &mut Schema) {
     let text = format!(
         "{given}.all(s, type(s.maxReplicas) == int) || {given}.all(s, type(s.maxReplicas) == string)"
     );
-    rule(
-        schema,
-        &text,
-        "maxReplicas must be numbers in all subsets or percentages in all subsets",
-    );
+    rule(schema, &text, "maxReplicas must be numbers in all subsets or percentages in all subsets");
     let text = "self.targetRef.kind != 'StatefulSet' || self.subsets.all(s, !has(s.maxReplicas) || type(s.maxReplicas) == int)";
-    rule(
-        schema,
-        text,
-        "maxReplicas must be a number when the target is a StatefulSet",
-    );
+    rule(schema, text, "maxReplicas must be a number when the target is a StatefulSet");
     let adaptive =
         "has(self.scheduleStrategy) && has(self.scheduleStrategy.adaptive) && size(self.subsets) > 1";
     let text = format!("!({adaptive} && has(self.subsets[size(self.subsets) - 1].maxReplicas))");
