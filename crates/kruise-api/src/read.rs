@@ -17,10 +17,7 @@ pub struct ReadError {
 
 impl ReadError {
     pub(crate) fn whole(problem: &dyn ToString) -> Self {
-        Self {
-            path: ".".to_owned(),
-            problem: problem.to_string(),
-        }
+        Self { path: ".".to_owned(), problem: problem.to_string() }
     }
 }
 
@@ -47,29 +44,19 @@ where
     D: serde::Deserializer<'de>,
     D::Error: std::fmt::Display,
 {
-    serde_path_to_error::deserialize(deserializer).map_err(|error| ReadError {
-        path: error.path().to_string(),
-        problem: error.inner().to_string(),
-    })
+    serde_path_to_error::deserialize(deserializer)
+        .map_err(|error| ReadError { path: error.path().to_string(), problem: error.inner().to_string() })
 }
 
 /// An object of another kind or version may well fit the type, and would then be read wrongly.
 fn expect_kind<T: Kind>(object: T) -> Result<T, ReadError> {
     let (api_version, kind) = object.type_meta();
     let wanted = format!("{}/{}", T::GROUP, T::VERSION);
-    let members = [
-        ("apiVersion", api_version, wanted.as_str()),
-        ("kind", kind, T::KIND),
-    ];
-    let wrong = members
-        .into_iter()
-        .find(|(_, found, expected)| found != expected)
-        .map(|(path, found, expected)| {
+    let members = [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::KIND)];
+    let wrong =
+        members.into_iter().find(|(_, found, expected)| found != expected).map(|(path, found, expected)| {
             let problem = format!("expected \"{expected}\", found \"{found}\"");
-            ReadError {
-                path: path.to_owned(),
-                problem,
-            }
+            ReadError { path: path.to_owned(), problem }
         });
     wrong.map_or(Ok(object), Err)
 }

@@ -36,10 +36,8 @@ fn every_field_is_the_recorded_one_or_a_listed_difference() {
         .map(|(row, versions)| row.replacen('\t', &format!(" {} ", versions.join(",")), 1))
         .collect();
     let intended = INTENDED.lines().skip_while(|line| !line.starts_with('#'));
-    let intended: BTreeSet<_> = intended
-        .filter(|line| !line.starts_with('#') && !line.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let intended: BTreeSet<_> =
+        intended.filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
 
     let unlisted: Vec<_> = found.difference(&intended).collect();
     let stale: Vec<_> = intended.difference(&found).collect();
@@ -67,10 +65,7 @@ fn names_scopes_versions_columns_and_subresources_are_the_recorded_ones() {
             assert_eq!(version["served"], recorded["served"], "{name}");
             assert_eq!(version["storage"], recorded["storage"], "{name}");
             assert_eq!(version["subresources"], recorded["subresources"], "{name}");
-            let columns = version
-                .get("additionalPrinterColumns")
-                .cloned()
-                .unwrap_or_else(|| json!([]));
+            let columns = version.get("additionalPrinterColumns").cloned().unwrap_or_else(|| json!([]));
             assert_eq!(columns, recorded["columns"], "{name}");
         }
     }
@@ -87,11 +82,7 @@ fn a_webhook_converts_exactly_where_versions_differ() {
         let one_shape = old["schema"] == new["schema"];
         assert_eq!(one_shape, ONE_SHAPE.contains(&text(&spec["names"]["kind"])));
         let strategy = if one_shape { "None" } else { "Webhook" };
-        assert_eq!(
-            spec["conversion"]["strategy"], strategy,
-            "{}",
-            spec["names"]["kind"]
-        );
+        assert_eq!(spec["conversion"]["strategy"], strategy, "{}", spec["names"]["kind"]);
     }
 }
 
@@ -101,12 +92,7 @@ fn every_field_is_described_in_words() {
         for version in list(&crd["spec"]["versions"]) {
             let mut bare = Vec::new();
             undescribed(&version["schema"]["openAPIV3Schema"], String::new(), &mut bare);
-            assert!(
-                bare.is_empty(),
-                "{} {}: {bare:?}",
-                crd["metadata"]["name"],
-                version["name"]
-            );
+            assert!(bare.is_empty(), "{} {}: {bare:?}", crd["metadata"]["name"], version["name"]);
         }
     }
 }
@@ -129,14 +115,7 @@ fn differences(ours: &BTreeMap<String, Map<String, Value>>, theirs: &Map<String,
     let mut found = Vec::new();
     for path in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
         let (Some(ours), Some(Value::Object(theirs))) = (ours.get(path), theirs.get(path)) else {
-            found.push(format!(
-                "{path} {}",
-                if ours.contains_key(path) {
-                    "added"
-                } else {
-                    "missing"
-                }
-            ));
+            found.push(format!("{path} {}", if ours.contains_key(path) { "added" } else { "missing" }));
             continue;
         };
         for keyword in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {

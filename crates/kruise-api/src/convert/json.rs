@@ -17,12 +17,7 @@ pub(crate) fn child_mut<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut
 
 /// The objects of a list under a key.
 pub(crate) fn items<'a>(object: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
-    object
-        .get_mut(key)
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
+    object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
 /// Gives a field another name. An existing field of that name is replaced.

@@ -48,11 +48,7 @@ fn compare(path: &mut Vec<String>, from: &Object, to: &Object, found: &mut Vec<C
         if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {
             compare(path, old, new, found);
         } else {
-            found.push(Change {
-                path: path.clone(),
-                from: old.cloned(),
-                to: new.cloned(),
-            });
+            found.push(Change { path: path.clone(), from: old.cloned(), to: new.cloned() });
         }
         path.pop();
     }

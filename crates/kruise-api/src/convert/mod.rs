@@ -59,33 +59,19 @@ pub fn convert(object: Value, to_version: &str) -> Result<Value, ConvertError> {
     let Value::Object(mut object) = object else {
         return Err(ConvertError::NotAnObject);
     };
-    let text = |key: &str| {
-        object
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let unknown_kind = || ConvertError::UnknownKind {
-        api_version: api_version.clone(),
-        kind: kind.clone(),
-    };
+    let unknown_kind = || ConvertError::UnknownKind { api_version: api_version.clone(), kind: kind.clone() };
     let (group, from) = api_version.split_once('/').ok_or_else(unknown_kind)?;
     let translation = Translation::of(group, &kind).ok_or_else(unknown_kind)?;
-    let to = to_version
-        .strip_prefix(group)
-        .and_then(|version| version.strip_prefix('/'))
-        .unwrap_or(to_version);
+    let to =
+        to_version.strip_prefix(group).and_then(|version| version.strip_prefix('/')).unwrap_or(to_version);
     match (from, to) {
         _ if from == to && translation.serves(to) => return Ok(Value::Object(object)),
         ("v1alpha1", "v1beta1") if translation.hub => translation.up(&mut object),
         ("v1beta1", "v1alpha1") if translation.hub => translation.down(&mut object),
         _ => {
-            return Err(ConvertError::UnknownVersion {
-                kind,
-                version: to.to_owned(),
-            });
+            return Err(ConvertError::UnknownVersion { kind, version: to.to_owned() });
         }
     }
     object.insert("apiVersion".to_owned(), json!(format!("{group}/{to}")));
@@ -130,11 +116,9 @@ impl Translation {
                 translate(podunavailablebudget::up, podunavailablebudget::down)
             }
             (APPS_GROUP, "BroadcastJob" | "ImagePullJob" | "ImageListPullJob") => translate(same, same),
-            (APPS_GROUP, "EphemeralJob" | "PodProbeMarker" | "NodePodProbe") => Some(Self {
-                up: same,
-                down: same,
-                hub: false,
-            }),
+            (APPS_GROUP, "EphemeralJob" | "PodProbeMarker" | "NodePodProbe") => {
+                Some(Self { up: same, down: same, hub: false })
+            }
             _ => None,
         }
     }
@@ -146,24 +130,14 @@ impl Translation {
     fn up(self, object: &mut Object) {
         carry(
             object,
-            &Direction {
-                there: self.up,
-                back: self.down,
-                restore: V1BETA1_FIELDS,
-                keep: V1ALPHA1_FIELDS,
-            },
+            &Direction { there: self.up, back: self.down, restore: V1BETA1_FIELDS, keep: V1ALPHA1_FIELDS },
         );
     }
 
     fn down(self, object: &mut Object) {
         carry(
             object,
-            &Direction {
-                there: self.down,
-                back: self.up,
-                restore: V1ALPHA1_FIELDS,
-                keep: V1BETA1_FIELDS,
-            },
+            &Direction { there: self.down, back: self.up, restore: V1ALPHA1_FIELDS, keep: V1BETA1_FIELDS },
         );
     }
 }
@@ -186,9 +160,7 @@ fn carry(object: &mut Object, direction: &Direction) {
     let original = object.clone();
     (direction.there)(object);
     // A text that is no list of changes is not ours: it is dropped, and nothing else is lost by that.
-    let kept = kept
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
+    let kept = kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     keep::apply(object, kept);
     let mut returned = object.clone();
     (direction.back)(&mut returned);

@@ -54,9 +54,7 @@ fn jobs() -> Vec<Definition> {
             .older::<advancedcronjob::v1alpha1::AdvancedCronJob>(Conversion::Webhook)
             .short_names(&["acj"])
             .columns(ADVANCEDCRONJOB),
-        Definition::of::<ephemeraljob::v1alpha1::EphemeralJob>()
-            .short_names(&["ejob"])
-            .columns(EPHEMERALJOB),
+        Definition::of::<ephemeraljob::v1alpha1::EphemeralJob>().short_names(&["ejob"]).columns(EPHEMERALJOB),
         Definition::of::<containerrecreaterequest::v1beta1::ContainerRecreateRequest>()
             .older::<containerrecreaterequest::v1alpha1::ContainerRecreateRequest>(Conversion::Webhook)
             .short_names(&["crr"])

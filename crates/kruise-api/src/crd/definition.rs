@@ -116,10 +116,8 @@ impl Definition {
             set(&mut spec, "conversion", self.conversion());
         }
         let last = self.versions.len().saturating_sub(1);
-        let versions: Vec<_> = (0..)
-            .zip(&self.versions)
-            .map(|(at, version)| self.version(version, at == last))
-            .collect();
+        let versions: Vec<_> =
+            (0..).zip(&self.versions).map(|(at, version)| self.version(version, at == last)).collect();
         set(&mut spec, "versions", json!(versions));
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -156,11 +154,7 @@ impl Definition {
         }
         let mut schema = schema.clone().to_value();
         // The API server fills in type and metadata; only the spec can be missing.
-        let required = if self.spec_required {
-            json!(["spec"])
-        } else {
-            Value::Null
-        };
+        let required = if self.spec_required { json!(["spec"]) } else { Value::Null };
         set(&mut schema, "required", required);
         let mut version = json!({
             "name": name,
@@ -195,39 +189,19 @@ impl Column {
 }
 
 pub(crate) const fn integer(name: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        kind: "integer",
-        path,
-        priority: 0,
-    }
+    Column { name, kind: "integer", path, priority: 0 }
 }
 
 pub(crate) const fn text(name: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        kind: "string",
-        path,
-        priority: 0,
-    }
+    Column { name, kind: "string", path, priority: 0 }
 }
 
 pub(crate) const fn boolean(name: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        kind: "boolean",
-        path,
-        priority: 0,
-    }
+    Column { name, kind: "boolean", path, priority: 0 }
 }
 
 pub(crate) const fn date(name: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        kind: "date",
-        path,
-        priority: 0,
-    }
+    Column { name, kind: "date", path, priority: 0 }
 }
 
 pub(crate) const fn age(name: &'static str) -> Column {

@@ -12,8 +12,5 @@ use serde_json::Value;
 
 /// The CRDs of all kinds, as JSON manifests.
 pub fn all_crds() -> Vec<Value> {
-    catalog::definitions()
-        .iter()
-        .map(definition::Definition::manifest)
-        .collect()
+    catalog::definitions().iter().map(definition::Definition::manifest).collect()
 }

@@ -47,10 +47,7 @@ fn tidy(schema: &mut Map<String, Value>) {
         }
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties
-            .values_mut()
-            .filter_map(Value::as_object_mut)
-            .for_each(tidy);
+        properties.values_mut().filter_map(Value::as_object_mut).for_each(tidy);
     }
 }
 

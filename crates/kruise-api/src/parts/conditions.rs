@@ -42,10 +42,7 @@ pub struct StrictCondition {
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Reason of the last change in one word.
-    #[schemars(
-        length(min = 1, max = 1024),
-        regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
-    )]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
     pub reason: String,
     /// True, False or Unknown.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]

@@ -26,10 +26,7 @@ pub fn golden(folder: &str) -> BTreeMap<String, Value> {
     files
         .map(|path| {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            (
-                format!("{folder}/{name}"),
-                serde_json::from_slice(&fs::read(&path).unwrap()).unwrap(),
-            )
+            (format!("{folder}/{name}"), serde_json::from_slice(&fs::read(&path).unwrap()).unwrap())
         })
         .collect()
 }
@@ -56,20 +53,11 @@ fn walk(schema: &Value, path: String, required: bool, found: &mut BTreeMap<Strin
         keywords.insert("required".to_owned(), json!(true));
     }
     found.insert(path.clone(), keywords);
-    let names: Vec<_> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let names: Vec<_> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let dot = if path.is_empty() { "" } else { "." };
-        walk(
-            property,
-            format!("{path}{dot}{name}"),
-            names.contains(&name.as_str()),
-            found,
-        );
+        walk(property, format!("{path}{dot}{name}"), names.contains(&name.as_str()), found);
     }
     for (child, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
         if schema[child].is_object() {

@@ -143,18 +143,9 @@ const ROLLING: [&str; 7] = [
 
 /// Pre-download fields of v1beta1 with the annotations that say the same in v1alpha1.
 const PRE_DOWNLOAD: [(&str, &str); 3] = [
-    (
-        "imagePreDownloadParallelism",
-        annotations::IMAGE_PREDOWNLOAD_PARALLELISM,
-    ),
-    (
-        "imagePreDownloadTimeoutSeconds",
-        annotations::IMAGE_PREDOWNLOAD_TIMEOUT_SECONDS,
-    ),
-    (
-        "imagePreDownloadMinUpdatedReadyPods",
-        annotations::IMAGE_PREDOWNLOAD_MIN_UPDATED_READY_PODS,
-    ),
+    ("imagePreDownloadParallelism", annotations::IMAGE_PREDOWNLOAD_PARALLELISM),
+    ("imagePreDownloadTimeoutSeconds", annotations::IMAGE_PREDOWNLOAD_TIMEOUT_SECONDS),
+    ("imagePreDownloadMinUpdatedReadyPods", annotations::IMAGE_PREDOWNLOAD_MIN_UPDATED_READY_PODS),
 ];
 
 pub(crate) fn up(object: &mut Object) {
@@ -179,11 +170,7 @@ pub(crate) fn up(object: &mut Object) {
         .and_then(Value::as_object_mut)
         .and_then(|rolling| child_mut(rolling, "inPlaceUpdateStrategy"));
     if let Some(in_place) = in_place {
-        in_place.extend(
-            downloads
-                .into_iter()
-                .map(|(field, value)| (field.to_owned(), value)),
-        );
+        in_place.extend(downloads.into_iter().map(|(field, value)| (field.to_owned(), value)));
     }
 }
 
@@ -200,9 +187,7 @@ pub(crate) fn down(object: &mut Object) {
 /// v1alpha1 spec to v1beta1; also for a CloneSet inside a UnitedDeployment.
 pub(crate) fn spec_up(spec: &mut Object) {
     if let Some(scale) = child_mut(spec, "scaleStrategy") {
-        let disabled = scale
-            .shift_remove("disablePVCReuse")
-            .is_some_and(|value| value == json!(true));
+        let disabled = scale.shift_remove("disablePVCReuse").is_some_and(|value| value == json!(true));
         scale.insert("enablePVCReuse".to_owned(), json!(!disabled));
     }
     let Some(strategy) = child(spec, "updateStrategy") else {
@@ -221,11 +206,7 @@ pub(crate) fn spec_up(spec: &mut Object) {
     if let Some(in_place) = child(&mut rolling, "inPlaceUpdateStrategy") {
         in_place.retain(|field, _| PRE_DOWNLOAD.iter().all(|(ignored, _)| field != ignored));
     }
-    let policy = if matches!(policy, "InPlaceIfPossible" | "InPlaceOnly") {
-        policy
-    } else {
-        "ReCreate"
-    };
+    let policy = if matches!(policy, "InPlaceIfPossible" | "InPlaceOnly") { policy } else { "ReCreate" };
     rolling.insert("podUpdatePolicy".to_owned(), json!(policy));
     strategy.insert("type".to_owned(), json!("RollingUpdate"));
     strategy.insert("rollingUpdate".to_owned(), Value::Object(rolling));
@@ -235,10 +216,7 @@ pub(crate) fn spec_up(spec: &mut Object) {
 fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
     if let Some(scale) = child_mut(spec, "scaleStrategy") {
         scale.shift_remove("excludePreparingDelete");
-        if scale
-            .shift_remove("enablePVCReuse")
-            .is_none_or(|value| value != json!(true))
-        {
+        if scale.shift_remove("enablePVCReuse").is_none_or(|value| value != json!(true)) {
             scale.insert("disablePVCReuse".to_owned(), json!(true));
         }
     }

@@ -142,9 +142,8 @@ impl Default for RecreatePhase {
 /// Annotations that can be read become status fields; they stay, because old agents read them.
 pub(crate) fn up(object: &mut Object) {
     let snapshot = annotation(object, CRR_SYNC_CONTAINER_STATUSES).and_then(snapshot_of);
-    let unready = annotation(object, CRR_UNREADY_ACQUIRED)
-        .filter(|time| time.parse::<Timestamp>().is_ok())
-        .map(grace);
+    let unready =
+        annotation(object, CRR_UNREADY_ACQUIRED).filter(|time| time.parse::<Timestamp>().is_ok()).map(grace);
     if snapshot.is_none() && unready.is_none() {
         return;
     }
@@ -170,10 +169,7 @@ pub(crate) fn down(object: &mut Object) {
         set_annotation(object, CRR_SYNC_CONTAINER_STATUSES, &snapshot.to_string());
     }
     let holds = |condition: &&Value| condition["type"] == PRE_RECREATE_GRACE && condition["status"] == "True";
-    let acquired = conditions
-        .as_ref()
-        .and_then(Value::as_array)
-        .and_then(|all| all.iter().find(holds));
+    let acquired = conditions.as_ref().and_then(Value::as_array).and_then(|all| all.iter().find(holds));
     if let Some(time) = acquired.and_then(|condition| condition.get("lastTransitionTime")) {
         set_annotation(object, CRR_UNREADY_ACQUIRED, &text(time));
     }

@@ -69,20 +69,12 @@ pub struct SidecarSetSpec {
 
 pub(crate) fn up(object: &mut Object) {
     let version = label(object, SIDECARSET_CUSTOM_VERSION).is_some();
-    let version = if version {
-        take_label(object, SIDECARSET_CUSTOM_VERSION)
-    } else {
-        None
-    };
+    let version = if version { take_label(object, SIDECARSET_CUSTOM_VERSION) } else { None };
     let Some(spec) = child_mut(object, "spec") else {
         return;
     };
     let namespace = spec.shift_remove("namespace");
-    if let Some(namespace) = namespace
-        .as_ref()
-        .and_then(Value::as_str)
-        .filter(|name| !name.is_empty())
-    {
+    if let Some(namespace) = namespace.as_ref().and_then(Value::as_str).filter(|name| !name.is_empty()) {
         let selector = json!({ "matchLabels": { NAMESPACE_NAME: namespace } });
         spec.insert("namespaceSelector".to_owned(), selector);
     }
@@ -93,11 +85,7 @@ pub(crate) fn up(object: &mut Object) {
 
 pub(crate) fn down(object: &mut Object) {
     let version = child(object, "spec").and_then(|spec| spec.shift_remove("customVersion"));
-    if let Some(version) = version
-        .as_ref()
-        .and_then(Value::as_str)
-        .filter(|version| !version.is_empty())
-    {
+    if let Some(version) = version.as_ref().and_then(Value::as_str).filter(|version| !version.is_empty()) {
         set_label(object, SIDECARSET_CUSTOM_VERSION, version);
     }
 }

@@ -105,10 +105,7 @@ const NEWER_STATUS: [&str; 3] = ["updatedAvailableReplicas", "updatedReadyReplic
 pub(crate) fn up(_: &mut Object) {}
 
 pub(crate) fn down(object: &mut Object) {
-    for (part, newer) in [
-        ("spec", NEWER_SPEC.as_slice()),
-        ("status", NEWER_STATUS.as_slice()),
-    ] {
+    for (part, newer) in [("spec", NEWER_SPEC.as_slice()), ("status", NEWER_STATUS.as_slice())] {
         if let Some(part) = child(object, part) {
             part.retain(|field, _| !newer.contains(&field.as_str()));
         }

@@ -164,10 +164,7 @@ pub(crate) fn up(object: &mut Object) {
     let mut update = status.shift_remove("updateStatus");
     let update = update.as_mut().and_then(Value::as_object_mut);
     let partitions = update.map(|update| {
-        if let Some(revision) = update
-            .shift_remove("updatedRevision")
-            .filter(|revision| revision != "")
-        {
+        if let Some(revision) = update.shift_remove("updatedRevision").filter(|revision| revision != "") {
             status.insert("updatedRevision".to_owned(), revision);
         }
         update.shift_remove("currentPartitions")
@@ -197,10 +194,7 @@ pub(crate) fn down(object: &mut Object) {
 
 /// Sets a field in the status of each subset that the map names; missing statuses are added in order of names.
 fn overwrite(status: &mut Object, values: Option<&Value>, field: &str) {
-    let Some(values) = values
-        .and_then(Value::as_object)
-        .filter(|values| !values.is_empty())
-    else {
+    let Some(values) = values.and_then(Value::as_object).filter(|values| !values.is_empty()) else {
         return;
     };
     let values: BTreeMap<_, _> = values.iter().collect();

@@ -133,17 +133,12 @@ pub(crate) fn up(object: &mut Object) {
         }
     });
     each_condition(object, |condition| {
-        let usable = condition
-            .get("reason")
-            .and_then(Value::as_str)
-            .is_some_and(is_reason);
+        let usable = condition.get("reason").and_then(Value::as_str).is_some_and(is_reason);
         if !usable {
             condition.insert("reason".to_owned(), json!(UNKNOWN));
         }
         condition.entry("message").or_insert_with(|| json!(""));
-        condition
-            .entry("lastTransitionTime")
-            .or_insert_with(|| json!(NEVER));
+        condition.entry("lastTransitionTime").or_insert_with(|| json!(NEVER));
     });
 }
 
@@ -174,11 +169,8 @@ fn each_condition(object: &mut Object, mut change: impl FnMut(&mut Object)) {
     let Some(versions) = child(status, "versionedSubsetStatuses") else {
         return;
     };
-    for subset in versions
-        .values_mut()
-        .filter_map(Value::as_array_mut)
-        .flatten()
-        .filter_map(Value::as_object_mut)
+    for subset in
+        versions.values_mut().filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut)
     {
         items(subset, "conditions").for_each(&mut change);
     }

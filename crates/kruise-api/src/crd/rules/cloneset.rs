@@ -25,11 +25,7 @@ const STANDS_STILL: &str = "maxUnavailable and maxSurge cannot both be 0: no pod
 /// A v1beta1 strategy that could never update a pod.
 pub(crate) fn stands_still(schema: &mut Schema) {
     let text = standstill("self.updateStrategy.rollingUpdate");
-    rule(
-        schema,
-        &text.replace("STRATEGY_THERE", "has(self.updateStrategy.rollingUpdate) &&"),
-        STANDS_STILL,
-    );
+    rule(schema, &text.replace("STRATEGY_THERE", "has(self.updateStrategy.rollingUpdate) &&"), STANDS_STILL);
 }
 
 /// A v1alpha1 strategy that could never update a pod.
@@ -61,20 +57,14 @@ pub(crate) fn v1alpha1_no_surge_in_place(schema: &mut Schema) {
 fn no_surge(schema: &mut Schema, policy: &str) {
     rule(
         schema,
-        &format!(
-            "!(has(self.{policy}) && self.{policy} == 'InPlaceOnly' && {})",
-            some("self.maxSurge")
-        ),
+        &format!("!(has(self.{policy}) && self.{policy} == 'InPlaceOnly' && {})", some("self.maxSurge")),
         "maxSurge must be 0 with InPlaceOnly",
     );
 }
 
 /// Pre-download settings as CloneSet v1beta1 reads them (CS-105). Other kinds carry the fields and ignore them.
 pub(crate) fn pre_download(schema: &mut Schema) {
-    let Some(properties) = schema
-        .pointer_mut("/properties")
-        .and_then(|all| all.as_object_mut())
-    else {
+    let Some(properties) = schema.pointer_mut("/properties").and_then(|all| all.as_object_mut()) else {
         return;
     };
     for (name, property) in properties {

@@ -6,11 +6,7 @@ use super::rule;
 
 /// The in-place hook does not exist for this kind.
 pub(crate) fn lifecycle(schema: &mut Schema) {
-    rule(
-        schema,
-        "!has(self.inPlaceUpdate)",
-        "lifecycle.inPlaceUpdate is not supported; use preDelete",
-    );
+    rule(schema, "!has(self.inPlaceUpdate)", "lifecycle.inPlaceUpdate is not supported; use preDelete");
 }
 
 /// Exactly one of surge and unavailability is more than 0; none of them given means one unavailable pod.
@@ -24,17 +20,9 @@ pub(crate) fn rolling_update(schema: &mut Schema) {
     );
     let text =
         format!("{unavailable} || {surge} || !(has(self.maxUnavailable) || has(self.maxSurge)) || {SURGING}");
-    rule(
-        schema,
-        &text,
-        "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated",
-    );
+    rule(schema, &text, "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated");
     let in_place = "has(self.rollingUpdateType) && self.rollingUpdateType == 'InPlaceIfPossible'";
-    rule(
-        schema,
-        &format!("!({in_place} && {surge})"),
-        "maxSurge must be 0 with InPlaceIfPossible",
-    );
+    rule(schema, &format!("!({in_place} && {surge})"), "maxSurge must be 0 with InPlaceIfPossible");
 }
 
 /// The same with the old type that always surges.

@@ -68,19 +68,15 @@ pub(crate) fn tags(schema: &mut Schema) {
         return;
     };
     require(item, "pullPolicy");
-    if let Some(policy) = item
-        .get_mut("properties")
-        .and_then(|all| all.get_mut("pullPolicy"))
-        .and_then(Value::as_object_mut)
+    if let Some(policy) =
+        item.get_mut("properties").and_then(|all| all.get_mut("pullPolicy")).and_then(Value::as_object_mut)
     {
         require(policy, "ttlSecondsAfterFinished");
     }
 }
 
 fn require(schema: &mut serde_json::Map<String, Value>, field: &str) {
-    let required = schema
-        .entry("required")
-        .or_insert_with(|| Value::Array(Vec::new()));
+    let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(required) = required {
         required.push(Value::from(field));
     }

@@ -38,17 +38,11 @@ pub(crate) fn rule(schema: &mut Schema, rule: &str, message: &str) {
 
 /// Adds one CEL rule that is also evaluated on creation, with `oldSelf` as an optional value.
 pub(crate) fn create_rule(schema: &mut Schema, rule: &str, message: &str) {
-    push(
-        schema,
-        json!({ "rule": rule, "message": message, "optionalOldSelf": true }),
-    );
+    push(schema, json!({ "rule": rule, "message": message, "optionalOldSelf": true }));
 }
 
 fn push(schema: &mut Schema, entry: Value) {
-    let rules = schema
-        .ensure_object()
-        .entry(VALIDATIONS)
-        .or_insert_with(|| json!([]));
+    let rules = schema.ensure_object().entry(VALIDATIONS).or_insert_with(|| json!([]));
     if let Value::Array(rules) = rules {
         rules.push(entry);
     }
@@ -61,11 +55,7 @@ pub(crate) fn limit(schema: &mut Schema, keyword: &str, value: impl Into<Value>)
 
 /// The value may be set once and never changed. For fields that are always there.
 pub(crate) fn immutable(schema: &mut Schema) {
-    rule(
-        schema,
-        "self == oldSelf",
-        "cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, "self == oldSelf", "cannot be changed; delete the object and create it anew");
 }
 
 /// A number of pods or a percentage, fractions allowed.
@@ -133,17 +123,11 @@ pub(crate) fn selector_valid(schema: &mut Schema) {
     };
     if let Some(Value::Object(operator)) = item.get_mut("properties").and_then(|all| all.get_mut("operator"))
     {
-        operator.insert(
-            "enum".to_owned(),
-            json!(["In", "NotIn", "Exists", "DoesNotExist"]),
-        );
+        operator.insert("enum".to_owned(), json!(["In", "NotIn", "Exists", "DoesNotExist"]));
     }
     let text = "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)";
     let message = "In and NotIn need values, Exists and DoesNotExist take none";
-    item.insert(
-        VALIDATIONS.to_owned(),
-        json!([{ "rule": text, "message": message }]),
-    );
+    item.insert(VALIDATIONS.to_owned(), json!([{ "rule": text, "message": message }]));
 }
 
 /// A valid selector that is not empty.
@@ -219,10 +203,7 @@ fn strip(schema: &mut Map<String, Value>) {
     for check in CHECKS {
         schema.shift_remove(check);
     }
-    if schema
-        .get("x-kubernetes-list-type")
-        .is_some_and(|kind| kind != "atomic")
-    {
+    if schema.get("x-kubernetes-list-type").is_some_and(|kind| kind != "atomic") {
         schema.shift_remove("x-kubernetes-list-type");
     }
     for child in ["items", "additionalProperties"] {

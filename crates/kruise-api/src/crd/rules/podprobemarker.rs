@@ -31,11 +31,7 @@ pub(crate) fn name(schema: &mut Schema) {
 pub(crate) fn condition_type(schema: &mut Schema) {
     limit(schema, "maxLength", 316);
     limit(schema, "pattern", QUALIFIED_NAME);
-    rule(
-        schema,
-        &format!("!(self in {NATIVE})"),
-        "must not be a condition that Kubernetes or Kruise writes",
-    );
+    rule(schema, &format!("!(self in {NATIVE})"), "must not be a condition that Kubernetes or Kruise writes");
 }
 
 const QUALIFIED_NAME: &str = r"^$|^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";

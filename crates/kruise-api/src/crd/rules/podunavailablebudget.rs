@@ -6,11 +6,7 @@ use super::rule;
 
 /// One way to say which pods, one way to say how many, and the pods never change.
 pub(crate) fn spec(schema: &mut Schema) {
-    rule(
-        schema,
-        "has(self.selector) != has(self.targetRef)",
-        "give exactly one of selector and targetRef",
-    );
+    rule(schema, "has(self.selector) != has(self.targetRef)", "give exactly one of selector and targetRef");
     rule(
         schema,
         "has(self.maxUnavailable) != has(self.minAvailable)",

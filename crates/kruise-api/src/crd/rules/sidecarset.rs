@@ -42,21 +42,14 @@ pub(crate) fn patches(schema: &mut Schema) {
     if let Some(item) = schema.pointer_mut("/items").and_then(Value::as_object_mut) {
         item.insert("required".to_owned(), json!(["annotations"]));
     }
-    if let Some(map) = schema
-        .pointer_mut("/items/properties/annotations")
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(map) = schema.pointer_mut("/items/properties/annotations").and_then(Value::as_object_mut) {
         map.insert("minProperties".to_owned(), json!(1));
     }
 }
 
 /// At least one formula.
 pub(crate) fn expressions(schema: &mut Schema) {
-    rule(
-        schema,
-        "has(self.limits) || has(self.requests)",
-        "give limits or requests",
-    );
+    rule(schema, "has(self.limits) || has(self.requests)", "give limits or requests");
 }
 
 /// A source must say which field it means (B8).
@@ -75,11 +68,7 @@ pub(crate) fn hot_upgrade(schema: &mut Schema) {
 
 /// A pinned revision must have a name.
 pub(crate) fn revision(schema: &mut Schema) {
-    rule(
-        schema,
-        "has(self.revisionName) || has(self.customVersion)",
-        "give revisionName or customVersion",
-    );
+    rule(schema, "has(self.revisionName) || has(self.customVersion)", "give revisionName or customVersion");
 }
 
 /// Pods are held back by a selector or by a number.

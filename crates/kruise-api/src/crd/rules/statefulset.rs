@@ -29,22 +29,14 @@ pub(crate) fn spec(schema: &mut Schema) {
 /// Rules between fields of a v1alpha1 spec.
 pub(crate) fn v1alpha1_spec(schema: &mut Schema) {
     let same_service = "(has(self.serviceName) ? self.serviceName : '') == (has(oldSelf.serviceName) ? oldSelf.serviceName : '')";
-    rule(
-        schema,
-        same_service,
-        "serviceName cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, same_service, "serviceName cannot be changed; delete the object and create it anew");
     let policy = |spec: &str| {
         format!(
             "(has({spec}.podManagementPolicy) && {spec}.podManagementPolicy != '' ? {spec}.podManagementPolicy : 'OrderedReady')"
         )
     };
     let same_policy = format!("{} == {}", policy("self"), policy("oldSelf"));
-    rule(
-        schema,
-        &same_policy,
-        "podManagementPolicy cannot be changed; delete the object and create it anew",
-    );
+    rule(schema, &same_policy, "podManagementPolicy cannot be changed; delete the object and create it anew");
 
     let rolling = "!has(self.updateStrategy) || !has(self.updateStrategy.rollingUpdate)";
     rule(

@@ -58,10 +58,7 @@ pub(crate) fn up(object: &mut Object) {
         take_annotation(object, PUB_IGNORED_POD_SELECTOR);
     }
     let fields = [
-        (
-            "protectOperations",
-            operations.map(|operations| json!(operations)),
-        ),
+        ("protectOperations", operations.map(|operations| json!(operations))),
         ("protectTotalReplicas", total.map(|total| json!(total))),
         ("ignoredPodSelector", ignored),
     ];
@@ -71,29 +68,19 @@ pub(crate) fn up(object: &mut Object) {
     let Some(spec) = child_mut(object, "spec") else {
         return;
     };
-    spec.extend(
-        fields
-            .into_iter()
-            .filter_map(|(field, value)| Some((field.to_owned(), value?))),
-    );
+    spec.extend(fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))));
 }
 
 pub(crate) fn down(object: &mut Object) {
     let mut take = |field| child(object, "spec").and_then(|spec| spec.shift_remove(field));
-    let (operations, total, ignored) = (
-        take("protectOperations"),
-        take("protectTotalReplicas"),
-        take("ignoredPodSelector"),
-    );
-    let operations = operations
-        .as_ref()
-        .and_then(Value::as_array)
-        .filter(|operations| !operations.is_empty());
+    let (operations, total, ignored) =
+        (take("protectOperations"), take("protectTotalReplicas"), take("ignoredPodSelector"));
+    let operations =
+        operations.as_ref().and_then(Value::as_array).filter(|operations| !operations.is_empty());
     let joined = operations.map(|operations| operations.iter().map(text).collect::<Vec<_>>().join(","));
-    for (key, value) in [
-        (PUB_PROTECT_OPERATIONS, joined),
-        (PUB_PROTECT_TOTAL_REPLICAS, total.as_ref().map(text)),
-    ] {
+    for (key, value) in
+        [(PUB_PROTECT_OPERATIONS, joined), (PUB_PROTECT_TOTAL_REPLICAS, total.as_ref().map(text))]
+    {
         match value {
             Some(value) => set_annotation(object, key, &value),
             None => _ = take_annotation(object, key),
@@ -106,14 +93,8 @@ pub(crate) fn down(object: &mut Object) {
 
 /// The operations of a comma-separated list, if there is at least one and all are known.
 fn operations_of(list: &str) -> Option<Vec<PubOperation>> {
-    let operations: Vec<_> = list
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(PubOperation::from)
-        .collect();
-    let known = operations
-        .iter()
-        .all(|operation| !matches!(operation, PubOperation::Other(_)));
+    let operations: Vec<_> =
+        list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(PubOperation::from).collect();
+    let known = operations.iter().all(|operation| !matches!(operation, PubOperation::Other(_)));
     (known && !operations.is_empty()).then_some(operations)
 }
