@@ -32,7 +32,7 @@ kind! {
 #[schemars(transform = rules::sidecarset::spec)]
 pub struct SidecarSetSpec {
     /// Sidecars.
-    #[schemars(transform = rules::sidecarset::containers)]
+    #[schemars(transform = rules::bounded)]
     pub containers: Option<Vec<SidecarContainer>>,
     /// Name that the user gives to the present revision.
     #[schemars(transform = rules::sidecarset::label_value)]

@@ -157,6 +157,11 @@ fn keyed(schema: &mut Schema, keys: &[&str]) {
     limit(schema, "x-kubernetes-list-map-keys", json!(keys));
 }
 
+/// A list that is paid for item by item.
+pub(crate) fn bounded(schema: &mut Schema) {
+    limit(schema, "maxItems", LIST_MAX);
+}
+
 /// A list keyed by `type`: conditions.
 pub(crate) fn keyed_by_type(schema: &mut Schema) {
     keyed(schema, &["type"]);
@@ -165,7 +170,7 @@ pub(crate) fn keyed_by_type(schema: &mut Schema) {
 /// A bounded list keyed by `name`.
 pub(crate) fn keyed_by_name(schema: &mut Schema) {
     keyed(schema, &["name"]);
-    limit(schema, "maxItems", LIST_MAX);
+    bounded(schema);
 }
 
 /// Scatter terms: no pair of key and value twice.

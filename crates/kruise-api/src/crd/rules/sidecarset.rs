@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::{LIST_MAX, limit, rule};
+use super::{bounded, limit, rule};
 
 /// What every SidecarSet needs.
 pub(crate) fn spec(schema: &mut Schema) {
@@ -15,14 +15,9 @@ pub(crate) fn spec(schema: &mut Schema) {
     );
 }
 
-/// Sidecars.
-pub(crate) fn containers(schema: &mut Schema) {
-    limit(schema, "maxItems", LIST_MAX);
-}
-
 /// Init containers: where they are injected and what they share is not checked (6.2, rule 7).
 pub(crate) fn init_containers(schema: &mut Schema) {
-    containers(schema);
+    bounded(schema);
     for field in ["podInjectPolicy", "shareVolumePolicy/properties/type"] {
         let path = format!("/items/properties/{field}");
         if let Some(open) = schema.pointer_mut(&path).and_then(Value::as_object_mut) {
