@@ -39,10 +39,9 @@ impl Amount {
     /// One parser for admission and controller, so that nothing is accepted that is later read as 0 (B3).
     pub fn read(value: &Value, bare: Bare) -> Result<Self, NotAnAmount> {
         let read = match value {
-            Value::Number(number) => number
-                .as_u64()
-                .and_then(|pods| u32::try_from(pods).ok())
-                .map(Self::Pods),
+            Value::Number(number) => {
+                number.as_u64().and_then(|pods| u32::try_from(pods).ok()).map(Self::Pods)
+            }
             Value::String(text) => match (text.strip_suffix('%'), bare) {
                 (Some(number), _) => Percent::read(number).map(Self::Percent),
                 (None, Bare::Percent) => Percent::read(text).map(Self::Percent),
@@ -73,11 +72,7 @@ impl Amount {
             Self::Percent(percent) => {
                 let pods = percent.of(replicas, Rounding::Up);
                 let rounds_to_all = replicas > 1 && pods == replicas && percent != Percent(100 * MICRO);
-                if rounds_to_all {
-                    replicas.saturating_sub(1)
-                } else {
-                    pods
-                }
+                if rounds_to_all { replicas.saturating_sub(1) } else { pods }
             }
         };
         pods.min(replicas)
@@ -93,13 +88,7 @@ impl Percent {
             return None;
         }
         let micro: u64 = format!("{fraction:0<6}").parse().ok()?;
-        Some(Self(
-            whole
-                .parse::<u64>()
-                .ok()?
-                .checked_mul(MICRO)?
-                .checked_add(micro)?,
-        ))
+        Some(Self(whole.parse::<u64>().ok()?.checked_mul(MICRO)?.checked_add(micro)?))
     }
 
     fn of(self, replicas: u32, rounding: Rounding) -> u32 {
@@ -137,11 +126,7 @@ mod tests {
         ];
         for (written, expected) in rows {
             for (replicas, wanted) in (0..).zip(expected) {
-                assert_eq!(
-                    read(&written).partition(replicas),
-                    wanted,
-                    "{written} of {replicas}"
-                );
+                assert_eq!(read(&written).partition(replicas), wanted, "{written} of {replicas}");
             }
         }
     }
@@ -155,22 +140,11 @@ mod tests {
 
     #[test]
     fn cs_30_a_string_without_percent_sign_is_a_percentage_only_where_the_controller_reads() {
-        assert_eq!(
-            Amount::read(&json!("50"), Bare::Percent)
-                .unwrap()
-                .of(4, Rounding::Up),
-            2
-        );
+        assert_eq!(Amount::read(&json!("50"), Bare::Percent).unwrap().of(4, Rounding::Up), 2);
         assert!(Amount::read(&json!("50"), Bare::Refused).is_err());
-        for wrong in [
-            json!("x%"),
-            json!("%"),
-            json!("-1%"),
-            json!(-1),
-            json!(1.5),
-            json!(null),
-            json!("1.1234567%"),
-        ] {
+        for wrong in
+            [json!("x%"), json!("%"), json!("-1%"), json!(-1), json!(1.5), json!(null), json!("1.1234567%")]
+        {
             assert!(Amount::read(&wrong, Bare::Percent).is_err(), "{wrong}");
         }
     }

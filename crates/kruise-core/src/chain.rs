@@ -125,84 +125,43 @@ pub enum EventKind {
 impl Chain {
     /// A chain about one pod.
     pub fn pod(purpose: Purpose, pod: &PodName, writes: Vec<Write>) -> Self {
-        Self {
-            purpose,
-            pod: Some(pod.clone()),
-            writes,
-            done: None,
-            failed: None,
-        }
+        Self { purpose, pod: Some(pod.clone()), writes, done: None, failed: None }
     }
 
     /// A chain about something else.
     pub fn other(purpose: Purpose, writes: Vec<Write>) -> Self {
-        Self {
-            purpose,
-            pod: None,
-            writes,
-            done: None,
-            failed: None,
-        }
+        Self { purpose, pod: None, writes, done: None, failed: None }
     }
 
     /// Tells the user about success and failure.
     #[must_use]
     pub fn telling(self, reason: &'static str, message: String, failed: &'static str) -> Self {
-        Self {
-            done: Some(Event {
-                kind: EventKind::Normal,
-                reason,
-                message,
-            }),
-            failed: Some(failed),
-            ..self
-        }
+        Self { done: Some(Event { kind: EventKind::Normal, reason, message }), failed: Some(failed), ..self }
     }
 }
 
 impl Write {
     pub fn create(resource: Resource, name: &str, body: Value) -> Self {
-        Self {
-            resource,
-            name: name.to_owned(),
-            act: Act::Create(body),
-        }
+        Self { resource, name: name.to_owned(), act: Act::Create(body) }
     }
 
     pub fn patch(resource: Resource, name: &str, part: Part, patch: Patch) -> Self {
-        Self {
-            resource,
-            name: name.to_owned(),
-            act: Act::Patch { part, patch },
-        }
+        Self { resource, name: name.to_owned(), act: Act::Patch { part, patch } }
     }
 
     pub fn delete(resource: Resource, name: &str, uid: &Uid) -> Self {
-        Self {
-            resource,
-            name: name.to_owned(),
-            act: Act::Delete {
-                uid: uid.clone(),
-                version: None,
-            },
-        }
+        Self { resource, name: name.to_owned(), act: Act::Delete { uid: uid.clone(), version: None } }
     }
 }
 
 impl Op {
     pub fn test(path: &str, value: impl Into<Value>) -> Self {
-        Self::Test {
-            path: path.to_owned(),
-            value: value.into(),
-        }
+        Self::Test { path: path.to_owned(), value: value.into() }
     }
 
     /// Sets a member of an object, there or not.
     pub fn add(path: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::Add {
-            path: path.into(),
-            value: value.into(),
-        }
+        Self::Add { path: path.into(), value: value.into() }
     }
 
     /// Path of one key in a map: `/` and `~` in the key are escaped.

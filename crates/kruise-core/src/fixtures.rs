@@ -94,15 +94,11 @@ impl Pod {
     pub fn condition(mut self, kind: &str, status: &str, since: &str) -> Self {
         let conditions = self.0["status"]["conditions"].as_array_mut().unwrap();
         conditions.retain(|one| one["type"] != kind);
-        self.push(
-            "/status/conditions",
-            json!({"type": kind, "status": status, "lastTransitionTime": since}),
-        )
+        self.push("/status/conditions", json!({"type": kind, "status": status, "lastTransitionTime": since}))
     }
 
     pub fn ready_since(self, since: &str) -> Self {
-        self.condition("ContainersReady", "True", since)
-            .condition("Ready", "True", since)
+        self.condition("ContainersReady", "True", since).condition("Ready", "True", since)
     }
 
     pub fn gate(self, kind: &str) -> Self {
@@ -120,10 +116,7 @@ impl Pod {
     }
 
     pub fn restarts(self, count: u32) -> Self {
-        self.push(
-            "/status/containerStatuses",
-            json!({"name": "main", "restartCount": count}),
-        )
+        self.push("/status/containerStatuses", json!({"name": "main", "restartCount": count}))
     }
 
     pub fn container_status(self, name: &str, image: &str, image_id: &str) -> Self {

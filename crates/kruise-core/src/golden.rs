@@ -7,20 +7,10 @@ use serde_json::Value;
 
 /// All recorded files of a folder, by file name.
 pub fn folder(name: &str) -> Vec<(String, Value)> {
-    let mut files: Vec<PathBuf> = fs::read_dir(root().join(name))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(root().join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    files
-        .iter()
-        .map(|path| {
-            (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
-                read(path),
-            )
-        })
-        .collect()
+    files.iter().map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), read(path))).collect()
 }
 
 fn read(path: &Path) -> Value {

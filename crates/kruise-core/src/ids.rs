@@ -84,14 +84,8 @@ mod tests {
 
     #[test]
     fn sm_8_both_forms_of_the_revision_label_mean_the_same_hash() {
-        assert_eq!(
-            RevisionHash::last_segment("web-a-5d6f7"),
-            RevisionHash::last_segment("5d6f7")
-        );
+        assert_eq!(RevisionHash::last_segment("web-a-5d6f7"), RevisionHash::last_segment("5d6f7"));
         assert_eq!(RevisionName::new("web-a-5d6f7").hash().as_str(), "5d6f7");
-        assert_ne!(
-            RevisionHash::last_segment("web-a-5d6f7"),
-            RevisionHash::last_segment("web-5d6f8")
-        );
+        assert_ne!(RevisionHash::last_segment("web-a-5d6f7"), RevisionHash::last_segment("web-5d6f8"));
     }
 }

@@ -58,9 +58,7 @@ impl Plan {
 
     /// Whether pods are created, deleted or marked for it: then updates wait (CS-3).
     pub fn scales(&self) -> bool {
-        self.chains
-            .iter()
-            .any(|chain| matches!(chain.purpose, Purpose::Create | Purpose::Delete))
+        self.chains.iter().any(|chain| matches!(chain.purpose, Purpose::Create | Purpose::Delete))
     }
 
     pub fn revisit(&mut self, at: Timestamp) {
@@ -69,9 +67,6 @@ impl Plan {
 
     /// All writes, chain by chain, the status last.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
-        self.chains
-            .iter()
-            .flat_map(|chain| &chain.writes)
-            .chain(&self.status)
+        self.chains.iter().flat_map(|chain| &chain.writes).chain(&self.status)
     }
 }

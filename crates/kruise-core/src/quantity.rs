@@ -37,10 +37,7 @@ impl Quantity {
     /// Rounded up to whole thousandths (SM-90).
     #[must_use]
     pub fn rounded_up_to_milli(self) -> Self {
-        Self {
-            nano: divide_away_from_zero(self.nano, MILLI) * MILLI,
-            ..self
-        }
+        Self { nano: divide_away_from_zero(self.nano, MILLI) * MILLI, ..self }
     }
 
     pub fn is_zero(self) -> bool {
@@ -53,9 +50,7 @@ impl Quantity {
             b'+' => (false, text.get(1..)?),
             _ => (false, text),
         };
-        let digits_end = unsigned
-            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-            .unwrap_or(unsigned.len());
+        let digits_end = unsigned.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at(digits_end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
@@ -64,15 +59,8 @@ impl Quantity {
         let (format, scale) = Scale::read(suffix)?;
         let nano = scale.nano(&format!("{whole}{fraction}"), fraction.len()).min(MAX);
         // Less than one byte is printed in decimal: rounding it up to a whole byte would mislead.
-        let format = if format == Format::BinarySi && nano < NANO {
-            Format::DecimalSi
-        } else {
-            format
-        };
-        Some(Self {
-            nano: if negative { -nano } else { nano },
-            format,
-        })
+        let format = if format == Format::BinarySi && nano < NANO { Format::DecimalSi } else { format };
+        Some(Self { nano: if negative { -nano } else { nano }, format })
     }
 }
 
@@ -107,11 +95,7 @@ impl fmt::Display for Quantity {
             Format::BinarySi if !small => {
                 let bytes = divide_away_from_zero(self.nano, NANO);
                 let (value, steps) = strip_factor(bytes, 1024, 6);
-                write!(
-                    out,
-                    "{value}{}",
-                    ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].get(steps).unwrap_or(&"")
-                )
+                write!(out, "{value}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].get(steps).unwrap_or(&""))
             }
             Format::BinarySi | Format::DecimalSi => {
                 let (value, steps) = strip_factor(self.nano, 1000, 9);
@@ -120,11 +104,7 @@ impl fmt::Display for Quantity {
             }
             Format::DecimalExponent => {
                 let (value, steps) = strip_factor(self.nano, 1000, usize::MAX);
-                match i64::try_from(steps)
-                    .unwrap_or(i64::MAX)
-                    .saturating_mul(3)
-                    .saturating_sub(9)
-                {
+                match i64::try_from(steps).unwrap_or(i64::MAX).saturating_mul(3).saturating_sub(9) {
                     0 => write!(out, "{value}"),
                     exponent => write!(out, "{value}e{exponent}"),
                 }
@@ -171,11 +151,7 @@ impl Scale {
     /// Nano-units of a number given as digits, of which the last `fraction` stand behind the point; rounded up, capped.
     fn nano(self, digits: &str, fraction: usize) -> i128 {
         let Ok(mantissa) = digits.trim_start_matches('0').parse::<i128>() else {
-            return if digits.bytes().all(|digit| digit == b'0') {
-                0
-            } else {
-                MAX
-            };
+            return if digits.bytes().all(|digit| digit == b'0') { 0 } else { MAX };
         };
         let fraction = i32::try_from(fraction).unwrap_or(i32::MAX);
         let (factor, ten) = match self {
@@ -200,11 +176,7 @@ fn power_of_ten(exponent: u32) -> Option<i128> {
 
 fn divide_away_from_zero(value: i128, by: i128) -> i128 {
     let quotient = value / by;
-    if value % by == 0 {
-        quotient
-    } else {
-        quotient + value.signum()
-    }
+    if value % by == 0 { quotient } else { quotient + value.signum() }
 }
 
 /// Divides by `factor` as often as it goes without remainder, at most `times`.
@@ -265,13 +237,7 @@ mod tests {
 
     #[test]
     fn sm_90_quantities_are_rounded_up_to_milli() {
-        assert_eq!(
-            Quantity::read("1u").unwrap().rounded_up_to_milli().to_string(),
-            "1m"
-        );
-        assert_eq!(
-            Quantity::read("2m").unwrap().rounded_up_to_milli().to_string(),
-            "2m"
-        );
+        assert_eq!(Quantity::read("1u").unwrap().rounded_up_to_milli().to_string(), "1m");
+        assert_eq!(Quantity::read("2m").unwrap().rounded_up_to_milli().to_string(), "2m");
     }
 }

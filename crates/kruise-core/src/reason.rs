@@ -136,10 +136,9 @@ impl fmt::Display for Reason {
             Self::NotReady { since: Some(since) } => write!(out, "not ready since {}", time::seconds(*since)),
             Self::NotReady { since: None } => out.write_str("not ready yet"),
             Self::OwnerDeleted => out.write_str("its owner is being deleted"),
-            Self::UnreadableSpec { field } => write!(
-                out,
-                "{field} cannot be read: correct it, nothing is touched until then"
-            ),
+            Self::UnreadableSpec { field } => {
+                write!(out, "{field} cannot be read: correct it, nothing is touched until then")
+            }
             Self::RevisionFirst => out.write_str("the revision of the new template is stored first"),
             Self::ScalingFirst => out.write_str("pods are being created or deleted first"),
             Self::DeleteLimit { limit } => {
@@ -151,10 +150,7 @@ impl fmt::Display for Reason {
             Self::OnDelete => out.write_str("updated when it is deleted (OnDelete)"),
             Self::MaxUnavailable { down, limit } => write!(out, "{down} pods are down, {limit} may be"),
             Self::TargetUnavailable { down, limit } => {
-                write!(
-                    out,
-                    "{down} pods of the new revision are not available yet, {limit} may be"
-                )
+                write!(out, "{down} pods of the new revision are not available yet, {limit} may be")
             }
             Self::HookHeld { hook } => write!(out, "held by the {hook} hook"),
             Self::WaitingForNode => out.write_str("waits for a node"),
@@ -162,10 +158,9 @@ impl fmt::Display for Reason {
                 write!(out, "in-place update waits for {why}")?;
                 until.map_or(Ok(()), |until| write!(out, " until {}", time::seconds(until)))
             }
-            Self::NotInPlace { field } => write!(
-                out,
-                "{field} cannot be changed in place, and InPlaceOnly forbids to recreate it"
-            ),
+            Self::NotInPlace { field } => {
+                write!(out, "{field} cannot be changed in place, and InPlaceOnly forbids to recreate it")
+            }
             Self::ForeignState => out.write_str("its lifecycle state is not one of ours"),
         }
     }

@@ -14,8 +14,7 @@ pub fn read(text: &str) -> Option<Timestamp> {
 
 /// `time` plus whole seconds, at the end of time if that overflows (minReadySeconds may be 2^31 - 1).
 pub fn after(time: Timestamp, seconds: i64) -> Timestamp {
-    time.checked_add(SignedDuration::from_secs(seconds))
-        .unwrap_or(Timestamp::MAX)
+    time.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -69,17 +69,11 @@ impl UpdateBudget {
     /// never becomes ready stops itself, while a broken earlier one never stops its repair.
     pub fn spend<'a>(&mut self, pod: &'a PodView, price: Price) -> Result<Permit<'a>, Reason> {
         if self.limit <= self.target_down {
-            return Err(Reason::TargetUnavailable {
-                down: self.target_down,
-                limit: self.limit,
-            });
+            return Err(Reason::TargetUnavailable { down: self.target_down, limit: self.limit });
         }
         if price == Price::One {
             if self.limit <= self.down {
-                return Err(Reason::MaxUnavailable {
-                    down: self.down,
-                    limit: self.limit,
-                });
+                return Err(Reason::MaxUnavailable { down: self.down, limit: self.limit });
             }
             self.down += 1;
         }
@@ -96,16 +90,9 @@ mod tests {
     #[test]
     fn cs_75_pod_that_is_down_already_costs_nothing_but_counts_against_the_target() {
         let pod = pod("a").view();
-        let mut budget = UpdateBudget {
-            limit: 2,
-            down: 2,
-            target_down: 0,
-        };
+        let mut budget = UpdateBudget { limit: 2, down: 2, target_down: 0 };
 
-        assert_eq!(
-            budget.spend(&pod, Price::One).unwrap_err(),
-            Reason::MaxUnavailable { down: 2, limit: 2 }
-        );
+        assert_eq!(budget.spend(&pod, Price::One).unwrap_err(), Reason::MaxUnavailable { down: 2, limit: 2 });
         assert!(budget.spend(&pod, Price::Free).is_ok());
         assert!(budget.spend(&pod, Price::Free).is_ok());
         assert_eq!(
@@ -121,9 +108,6 @@ mod tests {
 
         assert!(budget.spend(&pod, Price::Free).is_ok());
         assert!(budget.spend(&pod, Price::One).is_ok());
-        assert_eq!(
-            budget.spend(&pod, Price::One).unwrap_err(),
-            Reason::DeleteLimit { limit: 1 }
-        );
+        assert_eq!(budget.spend(&pod, Price::One).unwrap_err(), Reason::DeleteLimit { limit: 1 });
     }
 }

@@ -28,10 +28,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
         if id.is_some_and(|id| active.contains(id)) {
             continue;
         }
-        let holder = view
-            .pods
-            .iter()
-            .find(|pod| id.is_some() && pod.instance_id().as_ref() == id);
+        let holder = view.pods.iter().find(|pod| id.is_some() && pod.instance_id().as_ref() == id);
         match holder {
             Some(pod) => plan.act(hand_over(claim, position, pod)),
             None => plan.act(delete_unless_used(view, claim)),
@@ -49,21 +46,14 @@ pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
         .filter(|claim| !is_usable(claim))
         .filter_map(|claim| claim.instance.as_ref())
         .collect();
-    let ids = view
-        .claims
-        .iter()
-        .filter(|claim| is_usable(claim))
-        .filter_map(|claim| claim.instance.clone());
-    ids.filter(|id| !active.contains(id) && !spoiled.contains(id))
-        .collect()
+    let ids = view.claims.iter().filter(|claim| is_usable(claim)).filter_map(|claim| claim.instance.clone());
+    ids.filter(|id| !active.contains(id) && !spoiled.contains(id)).collect()
 }
 
 /// Creations of the claims that an instance still lacks, in template order.
 pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
-    let named = spec
-        .claim_templates
-        .iter()
-        .map(|template| (name(view, template_name(template), id), template));
+    let named =
+        spec.claim_templates.iter().map(|template| (name(view, template_name(template), id), template));
     named
         .filter(|(name, _)| !view.claims.iter().any(|claim| claim.name == *name))
         .map(|(name, template)| Write::create(Resource::Claim, name.as_str(), body(view, spec, template, id)))
@@ -78,16 +68,11 @@ pub fn deletions(view: &View, id: Option<&InstanceId>) -> Vec<Write> {
             && claim.instance.as_ref() == id
             && matches!(claim.owner, ClaimOwner::Us { .. })
     });
-    of_pod
-        .map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid))
-        .collect()
+    of_pod.map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid)).collect()
 }
 
 pub fn template_name(template: &Value) -> &str {
-    template
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    template.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
 pub fn name(view: &View, template: &str, id: &InstanceId) -> ClaimName {
@@ -103,9 +88,7 @@ fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
         "ownerReferences": [owner_reference(view)],
     });
     if let (Some(annotations), Some(object)) = (
-        template
-            .pointer("/metadata/annotations")
-            .filter(|value| value.is_object()),
+        template.pointer("/metadata/annotations").filter(|value| value.is_object()),
         metadata.as_object_mut(),
     ) {
         object.insert("annotations".to_owned(), annotations.clone());
@@ -122,49 +105,22 @@ fn hand_over(claim: &Claim, position: usize, pod: &PodView) -> Chain {
     });
     let ops = vec![
         Op::test("/metadata/resourceVersion", claim.version.as_str()),
-        Op::Replace {
-            path: format!("/metadata/ownerReferences/{position}"),
-            value: reference,
-        },
+        Op::Replace { path: format!("/metadata/ownerReferences/{position}"), value: reference },
     ];
-    let write = Write::patch(
-        Resource::Claim,
-        claim.name.as_str(),
-        Part::Object,
-        Patch::Json(ops),
-    );
-    Chain {
-        failed: Some(event::FAILED_UPDATE),
-        ..Chain::other(Purpose::Claims, vec![write])
-    }
+    let write = Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Json(ops));
+    Chain { failed: Some(event::FAILED_UPDATE), ..Chain::other(Purpose::Claims, vec![write]) }
 }
 
 /// A claim whose pod runs under another owner, or under none, must survive (B7): the runtime looks once more before it deletes.
 fn delete_unless_used(view: &View, claim: &Claim) -> Chain {
-    let pod = claim
-        .instance
-        .as_ref()
-        .map(|id| PodName::new(format!("{}-{id}", view.name)));
+    let pod = claim.instance.as_ref().map(|id| PodName::new(format!("{}-{id}", view.name)));
     if pod.as_ref().is_some_and(|name| view.strangers.contains(name)) {
         return Chain::other(Purpose::Claims, Vec::new());
     }
     let act = match pod {
-        Some(pod) => Act::DeleteUnlessPodExists {
-            uid: claim.uid.clone(),
-            pod,
-        },
-        None => Act::Delete {
-            uid: claim.uid.clone(),
-            version: None,
-        },
+        Some(pod) => Act::DeleteUnlessPodExists { uid: claim.uid.clone(), pod },
+        None => Act::Delete { uid: claim.uid.clone(), version: None },
     };
-    let write = Write {
-        resource: Resource::Claim,
-        name: claim.name.to_string(),
-        act,
-    };
-    Chain {
-        failed: Some(event::FAILED_DELETE),
-        ..Chain::other(Purpose::Claims, vec![write])
-    }
+    let write = Write { resource: Resource::Claim, name: claim.name.to_string(), act };
+    Chain { failed: Some(event::FAILED_DELETE), ..Chain::other(Purpose::Claims, vec![write]) }
 }

@@ -38,11 +38,7 @@ pub struct Ids {
 
 impl Ids {
     pub fn choose(view: &View, spec: &Spec, count: usize, now: Timestamp) -> Self {
-        let mut ids = Self {
-            ready: Vec::new(),
-            waiting: 0,
-            revisit_at: None,
-        };
+        let mut ids = Self { ready: Vec::new(), waiting: 0, revisit_at: None };
         if spec.claim_reuse == ClaimReuse::On {
             ids.reuse(view, count, now);
         }
@@ -109,11 +105,7 @@ impl Random {
 
     fn id(&mut self) -> InstanceId {
         let letters: String = (0..5)
-            .filter_map(|_| {
-                usize::try_from(self.next() % 27)
-                    .ok()
-                    .and_then(|at| ALPHABET.get(at))
-            })
+            .filter_map(|_| usize::try_from(self.next() % 27).ok().and_then(|at| ALPHABET.get(at)))
             .collect();
         InstanceId::new(letters)
     }
@@ -123,11 +115,7 @@ impl Random {
 pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Chain {
     let name = format!("{}-{id}", view.name);
     let mut writes = claims::missing(view, spec, id);
-    writes.push(Write::create(
-        Resource::Pod,
-        &name,
-        pod(view, spec, revision, id, now),
-    ));
+    writes.push(Write::create(Resource::Pod, &name, pod(view, spec, revision, id, now)));
     let message = format!("created pod {name}");
     let mut chain = Chain::other(Purpose::Create, writes).telling(
         event::SUCCESSFUL_CREATE,
@@ -144,11 +132,7 @@ pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: 
     let hash = revision.name.hash();
     let is_short = view.gates.on(Gate::CloneSetShortHash);
     let mut labels = string_map(template.pointer("/metadata/labels"));
-    let revision_label = if is_short {
-        hash.as_str()
-    } else {
-        revision.name.as_str()
-    };
+    let revision_label = if is_short { hash.as_str() } else { revision.name.as_str() };
     for (key, value) in [
         (labels::REVISION, revision_label),
         (labels::POD_TEMPLATE_HASH, hash.as_str()),
@@ -169,11 +153,7 @@ pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: 
     {
         object.insert("finalizers".to_owned(), finalizers.clone());
     }
-    let mut pod_spec = template
-        .get("spec")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    let mut pod_spec = template.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
     add_readiness_gates(&mut pod_spec);
     add_claim_volumes(&mut pod_spec, view, spec, id);
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec})
@@ -181,17 +161,10 @@ pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: 
 
 /// Both gates, so that a pod does not depend on the webhook for the second one (SM-50).
 fn add_readiness_gates(pod_spec: &mut Map<String, Value>) {
-    let there = pod_spec
-        .get("readinessGates")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let there = pod_spec.get("readinessGates").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut gates = there;
     for kind in [conditions::IN_PLACE_UPDATE_READY, conditions::KRUISE_POD_READY] {
-        if !gates
-            .iter()
-            .any(|gate| gate.get("conditionType").and_then(Value::as_str) == Some(kind))
-        {
+        if !gates.iter().any(|gate| gate.get("conditionType").and_then(Value::as_str) == Some(kind)) {
             gates.push(json!({"conditionType": kind}));
         }
     }
@@ -207,16 +180,9 @@ fn add_claim_volumes(pod_spec: &mut Map<String, Value>, view: &View, spec: &Spec
     let of_claims = names.iter().map(|name| {
         json!({"name": name, "persistentVolumeClaim": {"claimName": claims::name(view, name, id).as_str()}})
     });
-    let there = pod_spec
-        .get("volumes")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let there = pod_spec.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
     let others = there.into_iter().filter(|volume| {
-        !volume
-            .get("name")
-            .and_then(Value::as_str)
-            .is_some_and(|name| names.contains(&name))
+        !volume.get("name").and_then(Value::as_str).is_some_and(|name| names.contains(&name))
     });
     let all: Vec<Value> = of_claims.chain(others).collect();
     pod_spec.insert("volumes".to_owned(), Value::Array(all));

@@ -134,18 +134,14 @@ impl Limits {
         let (rolling, replicas) = (&spec.rolling, spec.replicas);
         let max_surge = rolling.max_surge.of(replicas, Rounding::Up);
         // Up without surge, also for OnDelete (B2). The surge counts as written even while paused: pausing moves no pod (B21).
-        let rounding = if max_surge == 0 {
-            Rounding::Up
-        } else {
-            Rounding::Down
-        };
+        let rounding = if max_surge == 0 { Rounding::Up } else { Rounding::Down };
         Self {
             partition: i64::from(rolling.partition.partition(replicas)),
             max_unavailable: i64::from(rolling.max_unavailable.of(replicas, rounding)),
             max_surge: i64::from(max_surge),
-            scale_max_unavailable: spec.scale_max_unavailable.map_or(i64::from(i32::MAX), |amount| {
-                i64::from(amount.of(replicas, Rounding::Up))
-            }),
+            scale_max_unavailable: spec
+                .scale_max_unavailable
+                .map_or(i64::from(i32::MAX), |amount| i64::from(amount.of(replicas, Rounding::Up))),
         }
     }
 }
@@ -172,11 +168,8 @@ impl Numbers {
         let scale_down_old = (current_old - counts.old.to_delete - expected_old).max(0);
         let deletes = counts.leaving() > 0 || scale_down > 0;
         let free = limits.max_unavailable + counts.total() - replicas - counts.unavailable();
-        let (direction, count) = if old_diff.abs() <= new_diff.abs() {
-            signed(old_diff)
-        } else {
-            signed(-new_diff)
-        };
+        let (direction, count) =
+            if old_diff.abs() <= new_diff.abs() { signed(old_diff) } else { signed(-new_diff) };
         Self {
             scale_up: pods(scale_up),
             scale_up_old: pods((expected_old - current_old).max(0)),
@@ -224,30 +217,16 @@ fn surge(counts: &Counts, limits: &Limits, old_diff: i64, new_diff: i64) -> (i64
     let for_scale = (counts.unavailable() + to_delete - limits.max_unavailable).clamp(0, to_delete);
     let for_scale_old = (for_scale - counts.new.to_delete).max(0);
     let opposite = (old_diff > 0 && new_diff < 0) || (old_diff < 0 && new_diff > 0);
-    let for_update = if opposite {
-        old_diff.abs().min(new_diff.abs())
-    } else {
-        0
-    };
+    let for_update = if opposite { old_diff.abs().min(new_diff.abs()) } else { 0 };
     let for_update_old = if old_diff < 0 { for_update } else { 0 };
-    let (wanted, old) = if for_update > for_scale {
-        (for_update, for_update_old)
-    } else {
-        (for_scale, for_scale_old)
-    };
+    let (wanted, old) =
+        if for_update > for_scale { (for_update, for_update_old) } else { (for_scale, for_scale_old) };
     let surge = limits.max_surge.min(wanted);
     (surge, surge.min(old))
 }
 
 fn signed(difference: i64) -> (Direction, u32) {
-    (
-        if difference < 0 {
-            Direction::Back
-        } else {
-            Direction::Forward
-        },
-        pods(difference.abs()),
-    )
+    (if difference < 0 { Direction::Back } else { Direction::Forward }, pods(difference.abs()))
 }
 
 fn pods(count: i64) -> u32 {

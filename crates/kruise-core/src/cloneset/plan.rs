@@ -45,13 +45,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         Ok(spec) => spec,
         Err(fault) => {
             status::unreadable(view, fault, now, &mut plan);
-            return hold_all(
-                view,
-                plan,
-                &Reason::UnreadableSpec {
-                    field: fault.field.clone(),
-                },
-            );
+            return hold_all(view, plan, &Reason::UnreadableSpec { field: fault.field.clone() });
         }
     };
     let revisions = match revisions::find(view, spec) {
@@ -64,12 +58,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
             return hold_all(view, plan, &Reason::RevisionFirst);
         }
     };
-    let cx = Cx {
-        view,
-        spec,
-        revisions,
-        now,
-    };
+    let cx = Cx { view, spec, revisions, now };
     if view.deleted.is_none() {
         release(&cx, &mut plan);
         claims::clean_up(view, spec, &mut plan);
@@ -94,20 +83,13 @@ pub fn collided(view: &View) -> Write {
 
 /// CS-5: pods that the selector lost are let go.
 fn release(cx: &Cx<'_>, plan: &mut Plan) {
-    let lost = cx
-        .view
-        .pods
-        .iter()
-        .filter(|pod| pod.is_active() && !cx.spec.selector.matches(&pod.labels));
+    let lost = cx.view.pods.iter().filter(|pod| pod.is_active() && !cx.spec.selector.matches(&pod.labels));
     for pod in lost {
         let Some(position) = pod.owners.iter().position(|owner| owner.uid == cx.view.uid) else {
             continue;
         };
         let path = format!("/metadata/ownerReferences/{position}");
-        let ops = vec![
-            Op::test(&format!("{path}/uid"), cx.view.uid.as_str()),
-            Op::Remove { path },
-        ];
+        let ops = vec![Op::test(&format!("{path}/uid"), cx.view.uid.as_str()), Op::Remove { path }];
         let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, Patch::Json(ops));
         plan.act(Chain::pod(Purpose::Release, &pod.name, vec![write]));
     }
@@ -123,18 +105,9 @@ fn trim(cx: &Cx<'_>, plan: &mut Plan) {
         .collect();
     if left.len() < listed.len() {
         let path = "/spec/scaleStrategy/podsToDelete".to_owned();
-        let shorten = if left.is_empty() {
-            Op::Remove { path }
-        } else {
-            Op::Replace {
-                path,
-                value: json!(left),
-            }
-        };
-        let ops = vec![
-            Op::test("/metadata/resourceVersion", cx.view.version.as_str()),
-            shorten,
-        ];
+        let shorten =
+            if left.is_empty() { Op::Remove { path } } else { Op::Replace { path, value: json!(left) } };
+        let ops = vec![Op::test("/metadata/resourceVersion", cx.view.version.as_str()), shorten];
         let write = Write::patch(Resource::Workload, &cx.view.name, Part::Object, Patch::Json(ops));
         plan.act(Chain::other(Purpose::TrimSpec, vec![write]));
     }

@@ -44,22 +44,14 @@ fn finished(cx: &Cx<'_>, pod: &PodView, plan: &mut Plan) {
         readiness::first_ready(&mut edit, cx.now);
     }
     readiness::finish_update(&mut edit, cx.now);
-    let at_target = if cx.is_new(pod, Side::Update) {
-        AtTarget::Yes
-    } else {
-        AtTarget::No
-    };
+    let at_target = if cx.is_new(pod, Side::Update) { AtTarget::Yes } else { AtTarget::No };
     if let Some(state) = lifecycle::next(pod, cx.spec.hooks.as_ref(), Progress::Complete, at_target) {
         lifecycle::enter(&mut edit, state, cx.spec.hooks.as_ref(), cx.now);
     }
-    if let (None, Some(revision)) = (
-        pod.labels.get(labels::POD_TEMPLATE_HASH),
-        pod.labels.get(labels::REVISION),
-    ) {
-        edit.label(
-            labels::POD_TEMPLATE_HASH,
-            RevisionHash::last_segment(revision).as_str(),
-        );
+    if let (None, Some(revision)) =
+        (pod.labels.get(labels::POD_TEMPLATE_HASH), pod.labels.get(labels::REVISION))
+    {
+        edit.label(labels::POD_TEMPLATE_HASH, RevisionHash::last_segment(revision).as_str());
     }
     let writes: Vec<Write> = edit.write(guard(pod)).into_iter().collect();
     plan.act(Chain::pod(Purpose::Refresh, &pod.name, writes));
@@ -68,10 +60,7 @@ fn finished(cx: &Cx<'_>, pod: &PodView, plan: &mut Plan) {
 /// An update is declared finished on exactly the version that was looked at (SM-30). A pod that never had one has nothing
 /// to be wrong about, and its kubelet writes often in its first seconds.
 fn guard(pod: &PodView) -> Guard {
-    match (
-        State::of(pod),
-        pod.condition(kruise_api::conditions::IN_PLACE_UPDATE_READY),
-    ) {
+    match (State::of(pod), pod.condition(kruise_api::conditions::IN_PLACE_UPDATE_READY)) {
         (State::PreparingNormal, None) => Guard::Identity,
         _ => Guard::Version,
     }
@@ -82,20 +71,12 @@ fn rest(cx: &Cx<'_>, pod: &PodView, plan: &mut Plan) {
     let spec = cx.spec;
     let reason = match State::of(pod) {
         State::PreparingNormal if pod.node.is_none() => Reason::WaitingForNode,
-        State::PreparingNormal => Reason::HookHeld {
-            hook: HookPoint::PreNormal,
-        },
-        State::PreparingUpdate | State::Updated => Reason::HookHeld {
-            hook: HookPoint::InPlaceUpdate,
-        },
-        State::PreparingDelete => Reason::HookHeld {
-            hook: HookPoint::PreDelete,
-        },
+        State::PreparingNormal => Reason::HookHeld { hook: HookPoint::PreNormal },
+        State::PreparingUpdate | State::Updated => Reason::HookHeld { hook: HookPoint::InPlaceUpdate },
+        State::PreparingDelete => Reason::HookHeld { hook: HookPoint::PreDelete },
         State::Foreign => Reason::ForeignState,
         State::Normal | State::Updating => match pod.update_ready_at(spec.min_ready_seconds) {
-            None => Reason::NotReady {
-                since: pod.condition("Ready").and_then(|one| one.since),
-            },
+            None => Reason::NotReady { since: pod.condition("Ready").and_then(|one| one.since) },
             Some(_) if spec.is_available(pod, cx.now) => Reason::Done,
             Some(until) => Reason::MinReadySeconds { until },
         },

@@ -42,11 +42,7 @@ pub fn find<'a>(view: &'a View, spec: &Spec) -> Found<'a> {
         Choice::Create { number } => return Found::Missing(create(view, spec, number)),
     };
     let named = view.status.get("currentRevision").and_then(Value::as_str);
-    let current = view
-        .revisions
-        .iter()
-        .find(|one| Some(one.name.as_str()) == named)
-        .unwrap_or(update);
+    let current = view.revisions.iter().find(|one| Some(one.name.as_str()) == named).unwrap_or(update);
     Found::Stored(Revisions { current, update }, renumber)
 }
 
@@ -54,11 +50,7 @@ pub fn find<'a>(view: &'a View, spec: &Spec) -> Found<'a> {
 fn writer(view: &View, revision: &Revision) -> Writer {
     let observed = view.status.get("observedGeneration").and_then(Value::as_i64) == Some(view.generation);
     let named = view.status.get("updateRevision").and_then(Value::as_str) == Some(revision.name.as_str());
-    if observed && named {
-        Writer::OfThisTemplate
-    } else {
-        Writer::Unknown
-    }
+    if observed && named { Writer::OfThisTemplate } else { Writer::Unknown }
 }
 
 pub fn collisions(view: &View) -> i32 {
@@ -89,10 +81,7 @@ fn create(view: &View, spec: &Spec, number: i64) -> Chain {
     let mut labels = string_map(data.template.pointer("/metadata/labels"));
     labels.insert(labels::REVISION_HASH.to_owned(), hash.to_string());
     let mut annotations: BTreeMap<String, String> = view.annotations.clone();
-    annotations.insert(
-        annotations::CLONESET_CLAIM_TEMPLATE_HASH.to_owned(),
-        spec.claim_hash.clone(),
-    );
+    annotations.insert(annotations::CLONESET_CLAIM_TEMPLATE_HASH.to_owned(), spec.claim_hash.clone());
     // Parsed from the exact text, so that the keys keep the stored order.
     let stored: Value = serde_json::from_str(data.text()).unwrap_or_default();
     let body = json!({
@@ -105,20 +94,14 @@ fn create(view: &View, spec: &Spec, number: i64) -> Chain {
         "data": stored,
         "revision": number,
     });
-    Chain::other(
-        Purpose::Revision,
-        vec![Write::create(Resource::Revision, name.as_str(), body)],
-    )
+    Chain::other(Purpose::Revision, vec![Write::create(Resource::Revision, name.as_str(), body)])
 }
 
 /// A rollback reuses the old name under a new number and the new claim hash (CS-11).
 fn renumber(revision: &Revision, number: i64, spec: &Spec) -> Chain {
     let mut ops = vec![
         Op::test("/metadata/resourceVersion", revision.version.as_str()),
-        Op::Replace {
-            path: "/revision".to_owned(),
-            value: Value::from(number),
-        },
+        Op::Replace { path: "/revision".to_owned(), value: Value::from(number) },
     ];
     let path = Op::path("/metadata/annotations", annotations::CLONESET_CLAIM_TEMPLATE_HASH);
     match revision.claim_hash.as_deref() {
@@ -128,12 +111,7 @@ fn renumber(revision: &Revision, number: i64, spec: &Spec) -> Chain {
     }
     Chain::other(
         Purpose::Revision,
-        vec![Write::patch(
-            Resource::Revision,
-            revision.name.as_str(),
-            Part::Object,
-            Patch::Json(ops),
-        )],
+        vec![Write::patch(Resource::Revision, revision.name.as_str(), Part::Object, Patch::Json(ops))],
     )
 }
 
@@ -148,9 +126,7 @@ pub fn truncate(view: &View, spec: &Spec, revisions: Revisions<'_>) -> Option<Ch
         .collect();
     live.extend([revisions.current.name.clone(), revisions.update.name.clone()]);
     let dead = surplus(&view.revisions, &live, spec.history_limit);
-    let writes: Vec<Write> = dead
-        .into_iter()
-        .map(|one| Write::delete(Resource::Revision, one.name.as_str(), &one.uid))
-        .collect();
+    let writes: Vec<Write> =
+        dead.into_iter().map(|one| Write::delete(Resource::Revision, one.name.as_str(), &one.uid)).collect();
     (!writes.is_empty()).then(|| Chain::other(Purpose::History, writes))
 }

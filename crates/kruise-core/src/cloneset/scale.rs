@@ -38,29 +38,16 @@ pub fn scale(cx: &Cx<'_>, plan: &mut Plan) {
 /// CS-40: deletions that are no longer needed are cancelled.
 fn cancel(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
     let spec = cx.spec;
-    if spec
-        .hooks
-        .as_ref()
-        .is_some_and(lifecycle::Hooks::forbids_cancelling)
-    {
+    if spec.hooks.as_ref().is_some_and(lifecycle::Hooks::forbids_cancelling) {
         return;
     }
-    let leaving = cx
-        .pods()
-        .filter(|pod| spec.is_to_delete(pod) || is_pre_deleting(pod))
-        .count();
+    let leaving = cx.pods().filter(|pod| spec.is_to_delete(pod) || is_pre_deleting(pod)).count();
     let room = i64::from(spec.replicas) - to_i64(cx.pods().count()) + to_i64(leaving);
-    let wanted = cx
-        .pods()
-        .filter(|pod| is_pre_deleting(pod) && !spec.is_to_delete(pod));
+    let wanted = cx.pods().filter(|pod| is_pre_deleting(pod) && !spec.is_to_delete(pod));
     for pod in wanted.take(usize::try_from(room).unwrap_or(0)) {
         let mut edit = Edit::of(pod);
         lifecycle::enter(&mut edit, State::PreparingNormal, spec.hooks.as_ref(), cx.now);
-        plan.act(Chain::pod(
-            Purpose::Delete,
-            &pod.name,
-            edit.write(Guard::Version).into_iter().collect(),
-        ));
+        plan.act(Chain::pod(Purpose::Delete, &pod.name, edit.write(Guard::Version).into_iter().collect()));
     }
 }
 
@@ -71,11 +58,7 @@ fn create(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
             "{} pods are missing, {} may be created now: scaleStrategy.maxUnavailable",
             numbers.scale_up, numbers.scale_up_limit
         );
-        plan.events.push(Event {
-            kind: EventKind::Warning,
-            reason: event::SCALE_UP_LIMITED,
-            message,
-        });
+        plan.events.push(Event { kind: EventKind::Warning, reason: event::SCALE_UP_LIMITED, message });
     }
     let count = usize::try_from(numbers.scale_up_limit).unwrap_or(usize::MAX);
     let old = usize::try_from(numbers.scale_up_old).unwrap_or(usize::MAX);
@@ -84,17 +67,10 @@ fn create(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
         plan.revisit(at);
     }
     for (i, id) in ids.ready.iter().enumerate() {
-        let revision = if i < old {
-            cx.revisions.current
-        } else {
-            cx.revisions.update
-        };
+        let revision = if i < old { cx.revisions.current } else { cx.revisions.update };
         plan.act(create::chain(cx.view, cx.spec, revision, id, cx.now));
     }
-    for pod in cx
-        .pods()
-        .filter(|pod| cx.spec.is_to_delete(pod) || is_pre_deleting(pod))
-    {
+    for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) || is_pre_deleting(pod)) {
         plan.hold(&pod.name, Reason::CreationFirst);
     }
 }
@@ -109,10 +85,7 @@ fn finish_deletions(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
 /// CS-44: pods that somebody asked to delete.
 fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
-    for pod in cx
-        .pods()
-        .filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod))
-    {
+    for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod)) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
             Err(reason) => plan.hold(&pod.name, reason),
@@ -126,9 +99,7 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
         PreparingDelete::Counted => cx.pods().filter(|pod| is_pre_deleting(pod)).count(),
         PreparingDelete::Excluded => 0,
     };
-    let down = usize::try_from(numbers.scale_down)
-        .unwrap_or(0)
-        .saturating_sub(pending);
+    let down = usize::try_from(numbers.scale_down).unwrap_or(0).saturating_sub(pending);
     if down == 0 {
         return;
     }
@@ -143,21 +114,16 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
 
 /// Old pods first as far as they are too many, then new ones; while paused, new ones that are down before all (B21).
 fn victims<'a>(cx: &'a Cx<'_>, numbers: &Numbers, down: usize) -> Vec<&'a PodView> {
-    let candidates = cx
-        .pods()
-        .filter(|pod| !is_pre_deleting(pod) && !cx.spec.is_to_delete(pod));
+    let candidates = cx.pods().filter(|pod| !is_pre_deleting(pod) && !cx.spec.is_to_delete(pod));
     let (new, old): (Vec<&PodView>, Vec<&PodView>) = candidates.partition(|pod| cx.is_new(pod, Side::Scale));
     let (broken, new): (Vec<&PodView>, Vec<&PodView>) = if cx.spec.rolling.is_paused {
-        new.into_iter()
-            .partition(|pod| !cx.spec.is_available(pod, cx.now))
+        new.into_iter().partition(|pod| !cx.spec.is_available(pod, cx.now))
     } else {
         (Vec::new(), new)
     };
     let mut chosen = first(cx, broken, down);
     let rest = down.saturating_sub(chosen.len());
-    let from_old = usize::try_from(numbers.scale_down_old)
-        .unwrap_or(usize::MAX)
-        .min(rest);
+    let from_old = usize::try_from(numbers.scale_down_old).unwrap_or(usize::MAX).min(rest);
     let old_chosen = first(cx, old, from_old);
     let from_new = rest.saturating_sub(old_chosen.len());
     chosen.extend(old_chosen);
@@ -170,35 +136,20 @@ fn first<'a>(cx: &Cx<'_>, mut pods: Vec<&'a PodView>, count: usize) -> Vec<&'a P
     if count < pods.len() {
         let is_available = |pod: &PodView| cx.spec.is_available(pod, cx.now);
         let constraints = constraints(cx.view, &cx.spec.template.template);
-        DeleteOrder {
-            is_available: &is_available,
-            constraints: &constraints,
-        }
-        .sort(&mut pods);
+        DeleteOrder { is_available: &is_available, constraints: &constraints }.sort(&mut pods);
         pods.truncate(count);
     }
     pods
 }
 
 fn constraints(view: &View, template: &serde_json::Value) -> Vec<Constraint> {
-    let list = template
-        .pointer("/spec/topologySpreadConstraints")
-        .and_then(serde_json::Value::as_array);
-    let keys = list
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one.get("topologyKey")?.as_str());
+    let list = template.pointer("/spec/topologySpreadConstraints").and_then(serde_json::Value::as_array);
+    let keys = list.into_iter().flatten().filter_map(|one| one.get("topologyKey")?.as_str());
     let topology_of = |key: &str| {
         let known = view.node_labels.iter();
-        known
-            .filter_map(|(node, labels)| Some((node.clone(), labels.get(key)?.clone())))
-            .collect()
+        known.filter_map(|(node, labels)| Some((node.clone(), labels.get(key)?.clone()))).collect()
     };
-    keys.map(|key| Constraint {
-        key: key.to_owned(),
-        topology_of: topology_of(key),
-    })
-    .collect()
+    keys.map(|key| Constraint { key: key.to_owned(), topology_of: topology_of(key) }).collect()
 }
 
 /// CS-47: deletes a pod and its claims, or marks it where its hook holds it.
@@ -214,29 +165,18 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
         }
         match edit.write(Guard::Version) {
             Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
-            None => plan.hold(
-                &pod.name,
-                Reason::HookHeld {
-                    hook: HookPoint::PreDelete,
-                },
-            ),
+            None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
         }
         return;
     }
     let mut writes = vec![Write {
         resource: Resource::Pod,
         name: pod.name.to_string(),
-        act: Act::Delete {
-            uid: pod.uid.clone(),
-            version: version_for(pod, purpose),
-        },
+        act: Act::Delete { uid: pod.uid.clone(), version: version_for(pod, purpose) },
     }];
     writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));
     let (reason, failed) = if purpose == Purpose::Recreate {
-        (
-            event::SUCCESSFUL_UPDATE_POD_RECREATE,
-            event::FAILED_UPDATE_POD_RECREATE,
-        )
+        (event::SUCCESSFUL_UPDATE_POD_RECREATE, event::FAILED_UPDATE_POD_RECREATE)
     } else {
         (event::SUCCESSFUL_DELETE, event::FAILED_DELETE)
     };
@@ -251,11 +191,7 @@ fn version_for(pod: &PodView, purpose: Purpose) -> Option<ResourceVersion> {
 }
 
 fn price(pod: &PodView, now: Timestamp) -> Price {
-    if is_ready(pod, now) {
-        Price::One
-    } else {
-        Price::Free
-    }
+    if is_ready(pod, now) { Price::One } else { Price::Free }
 }
 
 fn to_i64(count: usize) -> i64 {
@@ -265,21 +201,11 @@ fn to_i64(count: usize) -> i64 {
 impl Cx<'_> {
     pub fn counts(&self, side: Side) -> Counts {
         let update = self.revisions.update.name.hash();
-        Counts::of(
-            self.pods(),
-            &update,
-            self.spec,
-            (side, &self.view.gates),
-            self.now,
-        )
+        Counts::of(self.pods(), &update, self.spec, (side, &self.view.gates), self.now)
     }
 
     pub fn numbers(&self, counts: &Counts) -> Numbers {
-        let rollout = if self.revisions.are_same() {
-            Rollout::Settled
-        } else {
-            Rollout::Running
-        };
+        let rollout = if self.revisions.are_same() { Rollout::Settled } else { Rollout::Running };
         Numbers::of(self.spec, counts, rollout, &self.view.gates)
     }
 }

@@ -114,19 +114,12 @@ impl Spec {
                 Some(true) => ClaimReuse::On,
                 _ => ClaimReuse::Off,
             },
-            preparing_delete: if leaves_out {
-                PreparingDelete::Excluded
-            } else {
-                excluded
-            },
+            preparing_delete: if leaves_out { PreparingDelete::Excluded } else { excluded },
             kind: match read.text("updateStrategy/type") {
                 "OnDelete" => Kind::OnDelete,
                 "" | "RollingUpdate" => Kind::RollingUpdate,
                 other => {
-                    return Err(fault(
-                        "spec.updateStrategy.type",
-                        &format!("{other:?} is no type"),
-                    ));
+                    return Err(fault("spec.updateStrategy.type", &format!("{other:?} is no type")));
                 }
             },
             rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
@@ -143,12 +136,8 @@ impl Rolling {
         let read = Reader(rolling);
         let in_place = Reader(&rolling["inPlaceUpdateStrategy"]);
         Ok(Self {
-            partition: read
-                .amount("partition", Bare::Refused)?
-                .unwrap_or(Amount::Pods(0)),
-            max_unavailable: read
-                .amount("maxUnavailable", Bare::Percent)?
-                .unwrap_or(Amount::percent(20)),
+            partition: read.amount("partition", Bare::Refused)?.unwrap_or(Amount::Pods(0)),
+            max_unavailable: read.amount("maxUnavailable", Bare::Percent)?.unwrap_or(Amount::percent(20)),
             max_surge: read.amount("maxSurge", Bare::Percent)?.unwrap_or(Amount::Pods(0)),
             policy: match read.text("podUpdatePolicy") {
                 "InPlaceIfPossible" => Policy::InPlaceIfPossible,
@@ -165,9 +154,7 @@ impl Rolling {
                     .filter(|value| !value.is_null())
                     .map_or_else(|| Value::from(1), Clone::clone),
                 timeout_seconds: in_place.count("imagePreDownloadTimeoutSeconds")?.unwrap_or(300),
-                min_updated_ready: in_place
-                    .count("imagePreDownloadMinUpdatedReadyPods")?
-                    .unwrap_or(0),
+                min_updated_ready: in_place.count("imagePreDownloadMinUpdatedReadyPods")?.unwrap_or(0),
             },
         })
     }
@@ -207,9 +194,7 @@ impl<'a> Reader<'a> {
         if value.is_null() {
             return Ok(None);
         }
-        Amount::read(value, bare)
-            .map(Some)
-            .map_err(|error| fault(path, &error))
+        Amount::read(value, bare).map(Some).map_err(|error| fault(path, &error))
     }
 }
 
@@ -222,37 +207,24 @@ fn priority(value: &Value) -> Result<Option<Priority>, Fault> {
                 Selector::read(&term["matchSelector"]).map_err(|e| fault("priorityStrategy", &e))?;
             Ok((Reader(term).count("weight")?.unwrap_or(0), selector))
         });
-        return terms
-            .collect::<Result<Vec<_>, Fault>>()
-            .map(|terms| Some(Priority::Weights(terms)));
+        return terms.collect::<Result<Vec<_>, Fault>>().map(|terms| Some(Priority::Weights(terms)));
     }
-    let keys: Vec<String> = keys
-        .iter()
-        .filter_map(|key| key["orderedKey"].as_str().map(str::to_owned))
-        .collect();
+    let keys: Vec<String> =
+        keys.iter().filter_map(|key| key["orderedKey"].as_str().map(str::to_owned)).collect();
     Ok((!keys.is_empty()).then_some(Priority::Keys(keys)))
 }
 
 fn term(value: &Value) -> ScatterTerm {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    ScatterTerm {
-        key: text("key"),
-        value: text("value"),
-    }
+    ScatterTerm { key: text("key"), value: text("value") }
 }
 
 fn unique(names: &[Value]) -> Vec<PodName> {
     let mut seen = BTreeSet::new();
-    let texts = names
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|name| seen.insert(*name));
+    let texts = names.iter().filter_map(Value::as_str).filter(|name| seen.insert(*name));
     texts.map(PodName::new).collect()
 }
 
 fn fault(field: &str, problem: &impl ToString) -> Fault {
-    Fault {
-        field: field.replace('/', "."),
-        problem: problem.to_string(),
-    }
+    Fault { field: field.replace('/', "."), problem: problem.to_string() }
 }

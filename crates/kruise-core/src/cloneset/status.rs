@@ -62,12 +62,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
 pub fn unreadable(view: &View, fault: &Fault, now: Timestamp, plan: &mut Plan) {
     let conditions = Conditions::read(&view.status);
     let mut wanted = conditions.clone();
-    wanted.set(
-        conditions::CLONESET_FAILED_UPDATE,
-        "True",
-        (UNREADABLE, &fault.to_string()),
-        now,
-    );
+    wanted.set(conditions::CLONESET_FAILED_UPDATE, "True", (UNREADABLE, &fault.to_string()), now);
     if wanted.differs_visibly_from(&conditions) {
         plan.status = Some(write(view, &json!({"conditions": wanted.wire()})));
     }
@@ -95,14 +90,8 @@ fn counts(cx: &Cx<'_>) -> Map<String, Value> {
     let wanted = usize::try_from(spec.replicas).unwrap_or(usize::MAX);
     // CS-72: without waiting for readiness.
     let is_over = replicas == wanted && updated == wanted;
-    let current = if is_over {
-        cx.revisions.update
-    } else {
-        cx.revisions.current
-    };
-    let expected = spec
-        .replicas
-        .saturating_sub(spec.rolling.partition.partition(spec.replicas));
+    let current = if is_over { cx.revisions.update } else { cx.revisions.current };
+    let expected = spec.replicas.saturating_sub(spec.rolling.partition.partition(spec.replicas));
     let status = json!({
         "observedGeneration": cx.view.generation,
         "replicas": replicas,
@@ -117,11 +106,7 @@ fn counts(cx: &Cx<'_>) -> Map<String, Value> {
         "collisionCount": collisions(cx.view),
         "labelSelector": spec.selector.text(),
     });
-    if let Value::Object(map) = status {
-        map
-    } else {
-        Map::new()
-    }
+    if let Value::Object(map) = status { map } else { Map::new() }
 }
 
 /// CS-90, CS-91; a new update revision starts the clock again (B4).
@@ -145,11 +130,7 @@ fn progressing(cx: &Cx<'_>, status: &Map<String, Value>, conditions: &mut Condit
     let started = conditions.last_update(kind).unwrap_or(cx.now);
     let until = time::after(started, i64::from(deadline));
     let (state, reason, message) = if is_over {
-        (
-            "True",
-            reasons::CLONESET_AVAILABLE,
-            "CloneSet is available".to_owned(),
-        )
+        ("True", reasons::CLONESET_AVAILABLE, "CloneSet is available".to_owned())
     } else if cx.spec.rolling.is_paused {
         ("True", reasons::CLONESET_PAUSED, "CloneSet is paused".to_owned())
     } else if expected < replicas && expected <= number("updatedAvailableReplicas") {
@@ -160,21 +141,14 @@ fn progressing(cx: &Cx<'_>, status: &Map<String, Value>, conditions: &mut Condit
         ("False", reasons::PROGRESS_DEADLINE_EXCEEDED, message)
     } else {
         plan.revisit(time::after(until, 1));
-        (
-            "True",
-            reasons::CLONESET_UPDATED,
-            "CloneSet is progressing".to_owned(),
-        )
+        ("True", reasons::CLONESET_UPDATED, "CloneSet is progressing".to_owned())
     };
     conditions.set(kind, state, (reason, &message), cx.now);
 }
 
 /// CS-92, but cleared when the cause is gone and refreshed when it changes (B5).
 fn failures(cx: &Cx<'_>, conditions: &mut Conditions, plan: &Plan) {
-    let blocked = plan
-        .reasons
-        .iter()
-        .find(|(_, reason)| matches!(reason, Reason::NotInPlace { .. }));
+    let blocked = plan.reasons.iter().find(|(_, reason)| matches!(reason, Reason::NotInPlace { .. }));
     let blocked = blocked.map(|(pod, reason)| format!("{pod}: {reason}"));
     let update = cx.view.failures.update.clone().or(blocked);
     for (kind, failure) in [
@@ -193,11 +167,8 @@ fn waiting(cx: &Cx<'_>, conditions: &mut Conditions, plan: &Plan) {
     if plan.chains.iter().any(|chain| chain.pod.is_some()) {
         return; // Something moves; an old condition goes with the next write.
     }
-    let heaviest = plan
-        .reasons
-        .values()
-        .max_by_key(|reason| reason.weight())
-        .filter(|reason| reason.weight() > 0);
+    let heaviest =
+        plan.reasons.values().max_by_key(|reason| reason.weight()).filter(|reason| reason.weight() > 0);
     let Some(reason) = heaviest else {
         conditions.drop(WAITING);
         return;
@@ -210,11 +181,7 @@ fn waiting(cx: &Cx<'_>, conditions: &mut Conditions, plan: &Plan) {
         .collect();
     // A few names are enough to look further; the list must not grow with the replicas.
     let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-    let message = format!(
-        "{} of {} pods ({shown}): {reason}",
-        names.len(),
-        cx.pods().count()
-    );
+    let message = format!("{} of {} pods ({shown}): {reason}", names.len(), cx.pods().count());
     conditions.set(WAITING, "True", (reason.name(), &message), cx.now);
 }
 
@@ -224,11 +191,7 @@ struct Conditions(Vec<Map<String, Value>>);
 
 impl Conditions {
     fn read(status: &Value) -> Self {
-        let list = status
-            .get("conditions")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let list = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
         Self(list.filter_map(|one| one.as_object().cloned()).collect())
     }
 
@@ -259,9 +222,7 @@ impl Conditions {
             return;
         }
         let moved = there.filter(|one| text(one, "status") == Some(status));
-        let transition = moved
-            .and_then(|one| text(one, "lastTransitionTime"))
-            .map(str::to_owned);
+        let transition = moved.and_then(|one| text(one, "lastTransitionTime")).map(str::to_owned);
         let condition = json!({
             "type": kind, "status": status, "reason": reason, "message": message,
             "lastUpdateTime": time::seconds(now),
@@ -280,11 +241,7 @@ impl Conditions {
     fn differs_visibly_from(&self, old: &Self) -> bool {
         let is_leftover = |one: &Map<String, Value>| {
             let kind = text(one, "type").unwrap_or_default();
-            [
-                conditions::CLONESET_FAILED_SCALE,
-                conditions::CLONESET_FAILED_UPDATE,
-            ]
-            .contains(&kind)
+            [conditions::CLONESET_FAILED_SCALE, conditions::CLONESET_FAILED_UPDATE].contains(&kind)
                 && text(one, "reason").is_none_or(str::is_empty)
         };
         let visible = |all: &Self| -> Vec<Map<String, Value>> {

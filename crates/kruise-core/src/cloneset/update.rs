@@ -42,13 +42,7 @@ pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
     let mut left = numbers.update.count;
     for pod in candidates {
         if left == 0 {
-            hold(
-                &[pod],
-                &Reason::Partition {
-                    keep: numbers.partition,
-                },
-                plan,
-            );
+            hold(&[pod], &Reason::Partition { keep: numbers.partition }, plan);
             continue;
         }
         if cx.spec.is_to_delete(pod) {
@@ -103,9 +97,7 @@ fn budget(cx: &Cx<'_>, target: &Revision, limit: u32) -> UpdateBudget {
         limit,
         down: count(cx.pods().filter(|pod| is_down(pod)).count()),
         target_down: count(
-            cx.pods()
-                .filter(|pod| is_down(pod) && pod.revision().as_ref() == Some(&hash))
-                .count(),
+            cx.pods().filter(|pod| is_down(pod) && pod.revision().as_ref() == Some(&hash)).count(),
         ),
     }
 }
@@ -125,21 +117,12 @@ fn start(
             return Err(Reason::ForeignState);
         }
         if state == State::PreparingUpdate
-            && cx
-                .spec
-                .hooks
-                .as_ref()
-                .is_some_and(|hooks| hooks.holds_update(pod))
+            && cx.spec.hooks.as_ref().is_some_and(|hooks| hooks.holds_update(pod))
         {
             // Its turn was paid for when it entered that state; it keeps its place among the first ones. Where even a free
             // turn is refused, the hook is still what the user has to look at.
             let _still_held = budget.spend(pod, Price::Free);
-            plan.hold(
-                &pod.name,
-                Reason::HookHeld {
-                    hook: HookPoint::InPlaceUpdate,
-                },
-            );
+            plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::InPlaceUpdate });
             return Ok(());
         }
     }
@@ -185,10 +168,7 @@ fn change(cx: &Cx<'_>, pod: &PodView, target: &Revision) -> Result<Change, Block
         return Err(Blocked::Unreadable("its own revision, which is gone,".to_owned()));
     };
     let change = Change::between(&here.template, &target.template, &cx.view.gates)?;
-    let has_daemon = pod
-        .node
-        .as_deref()
-        .is_none_or(|node| !cx.view.virtual_nodes.contains(node));
+    let has_daemon = pod.node.as_deref().is_none_or(|node| !cx.view.virtual_nodes.contains(node));
     let can_restart = has_daemon && pod.has_readiness_gate(kruise_api::conditions::IN_PLACE_UPDATE_READY);
     if !change.ref_metadata.is_empty() && !can_restart {
         // Without gate or daemon the container would never be restarted (M5).
@@ -219,11 +199,7 @@ fn in_place(cx: &Cx<'_>, permit: &Permit<'_>, target: &Revision, change: Change,
             let job = Job {
                 change,
                 revision: target.name.as_str(),
-                revision_label: if is_short {
-                    hash.as_str()
-                } else {
-                    target.name.as_str()
-                },
+                revision_label: if is_short { hash.as_str() } else { target.name.as_str() },
                 template_hash: Some(hash.as_str()),
                 grace_seconds: cx.spec.rolling.grace_seconds,
                 resize: cx.view.resize,
@@ -231,12 +207,7 @@ fn in_place(cx: &Cx<'_>, permit: &Permit<'_>, target: &Revision, change: Change,
             };
             let message = format!("updated pod {} in place to revision {}", pod.name, target.name);
             plan.act(
-                Chain::pod(
-                    Purpose::UpdateInPlace,
-                    &pod.name,
-                    inplace::start(pod, &job, cx.now),
-                )
-                .telling(
+                Chain::pod(Purpose::UpdateInPlace, &pod.name, inplace::start(pod, &job, cx.now)).telling(
                     event::SUCCESSFUL_UPDATE_POD_IN_PLACE,
                     message,
                     event::FAILED_UPDATE_POD_IN_PLACE,
@@ -254,24 +225,13 @@ fn prepare(cx: &Cx<'_>, pod: &PodView, rearm: Option<&lifecycle::Hook>, plan: &m
     if let Some(hook) = rearm {
         lifecycle::rearm(&mut edit, hook);
     }
-    plan.act(Chain::pod(
-        Purpose::UpdateInPlace,
-        &pod.name,
-        edit.write(Guard::Version).into_iter().collect(),
-    ));
+    plan.act(Chain::pod(Purpose::UpdateInPlace, &pod.name, edit.write(Guard::Version).into_iter().collect()));
 }
 
 /// CS-76: the budgets are asked before the first write of that pod.
 fn ask_budget(plan: &mut Plan, pod: &PodView) {
-    let question = Write {
-        resource: Resource::Pod,
-        name: pod.name.to_string(),
-        act: Act::AskBudget,
-    };
-    let chain = plan
-        .chains
-        .iter_mut()
-        .rfind(|chain| chain.pod.as_ref() == Some(&pod.name));
+    let question = Write { resource: Resource::Pod, name: pod.name.to_string(), act: Act::AskBudget };
+    let chain = plan.chains.iter_mut().rfind(|chain| chain.pod.as_ref() == Some(&pod.name));
     if let Some(chain) = chain {
         chain.writes.insert(0, question);
     }

@@ -95,10 +95,7 @@ impl View {
             namespace: text("/metadata/namespace").to_owned(),
             uid: Uid::new(text("/metadata/uid")),
             version: ResourceVersion::new(text("/metadata/resourceVersion")),
-            generation: object
-                .pointer("/metadata/generation")
-                .and_then(Value::as_i64)
-                .unwrap_or(0),
+            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0),
             annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
             deleted: crate::time::read(text("/metadata/deletionTimestamp")),
             spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded),
@@ -131,10 +128,7 @@ impl View {
     pub fn active(&self) -> impl Iterator<Item = &PodView> {
         let selector = self.spec.as_ref().ok().map(|spec| &spec.selector);
         let is_selected = move |pod: &PodView| selector.is_none_or(|selector| selector.matches(&pod.labels));
-        self.pods
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(move |pod| pod.is_active() && is_selected(pod))
+        self.pods.iter().map(AsRef::as_ref).filter(move |pod| pod.is_active() && is_selected(pod))
     }
 
     pub fn revision(&self, hash: &RevisionHash) -> Option<&Revision> {

@@ -8,25 +8,16 @@ use crate::pod::PodView;
 /// What goes now, and what waits until the containers of the first part are ready.
 pub fn split(change: Change, pod: &PodView) -> (Change, Change) {
     let first = first_batch(&change, pod);
-    let mut now = Change {
-        metadata: change.metadata,
-        ..Change::default()
-    };
+    let mut now = Change { metadata: change.metadata, ..Change::default() };
     let mut rest = Change::default();
     for (name, image) in change.images {
-        part(&first, &name, &mut now, &mut rest)
-            .images
-            .insert(name, image);
+        part(&first, &name, &mut now, &mut rest).images.insert(name, image);
     }
     for (name, delta) in change.resources {
-        part(&first, &name, &mut now, &mut rest)
-            .resources
-            .insert(name, delta);
+        part(&first, &name, &mut now, &mut rest).resources.insert(name, delta);
     }
     for (name, metadata) in change.ref_metadata {
-        part(&first, &name, &mut now, &mut rest)
-            .ref_metadata
-            .insert(name, metadata);
+        part(&first, &name, &mut now, &mut rest).ref_metadata.insert(name, metadata);
     }
     (now, rest)
 }
@@ -56,10 +47,7 @@ fn first_batch(change: &Change, pod: &PodView) -> BTreeSet<String> {
             .iter()
             .filter(|(name, _)| !first.contains(*name))
             .filter(|(_, waiting)| {
-                let going = change
-                    .ref_metadata
-                    .iter()
-                    .filter(|(name, _)| first.contains(*name));
+                let going = change.ref_metadata.iter().filter(|(name, _)| first.contains(*name));
                 going.into_iter().any(|(_, one)| one.shares_a_key_with(waiting))
             })
             .map(|(name, _)| name.clone())

@@ -83,11 +83,7 @@ impl Change {
 
     /// Every container that this touches.
     pub fn containers(&self) -> BTreeSet<&str> {
-        let names = self
-            .images
-            .keys()
-            .chain(self.resources.keys())
-            .chain(self.ref_metadata.keys());
+        let names = self.images.keys().chain(self.resources.keys()).chain(self.ref_metadata.keys());
         names.map(String::as_str).collect()
     }
 
@@ -125,29 +121,17 @@ impl Change {
         // The name at that position comes from the old template (SM-22).
         let name = |position: &str| {
             let at = format!("/spec/containers/{position}/name");
-            old.pointer(&at)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .ok_or_else(blocked)
+            old.pointer(&at).and_then(Value::as_str).map(str::to_owned).ok_or_else(blocked)
         };
         match path.as_slice() {
             ["spec", "containers", position, "image"] => {
                 self.images.insert(name(position)?, text);
             }
-            [
-                "spec",
-                "containers",
-                position,
-                "resources",
-                side,
-                resource @ ("cpu" | "memory"),
-            ] if gates.on(Gate::VerticalScaling) => {
+            ["spec", "containers", position, "resources", side, resource @ ("cpu" | "memory")]
+                if gates.on(Gate::VerticalScaling) =>
+            {
                 let delta = self.resources.entry(name(position)?).or_default();
-                let side = if *side == "limits" {
-                    &mut delta.limits
-                } else {
-                    &mut delta.requests
-                };
+                let side = if *side == "limits" { &mut delta.limits } else { &mut delta.requests };
                 side.insert((*resource).to_owned(), text);
             }
             _ => return Err(blocked()),
@@ -158,11 +142,7 @@ impl Change {
     /// Moves changed keys that containers read as environment out of the metadata patch (SM-24). Keys are compared, not
     /// patch paths, so that the very first label or annotation is seen too (M4).
     fn take_env_metadata(&mut self, new: &Value) {
-        let containers = new
-            .pointer("/spec/containers")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let containers = new.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
         let mut taken = BTreeSet::new();
         for container in containers.map(Container::read) {
             for variable in &container.env {
@@ -192,10 +172,7 @@ impl RefMetadata {
     /// Whether both change the same label or annotation: then they must change together (SM-25).
     pub fn shares_a_key_with(&self, other: &Self) -> bool {
         self.labels.keys().any(|key| other.labels.contains_key(key))
-            || self
-                .annotations
-                .keys()
-                .any(|key| other.annotations.contains_key(key))
+            || self.annotations.keys().any(|key| other.annotations.contains_key(key))
     }
 }
 
@@ -209,24 +186,15 @@ enum Qos {
 /// The class that a pod of this template would have, over containers and init containers.
 fn qos(template: &Value) -> Qos {
     let list = |name: &str| {
-        template
-            .pointer(&format!("/spec/{name}"))
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
+        template.pointer(&format!("/spec/{name}")).and_then(Value::as_array).into_iter().flatten()
     };
-    let all: Vec<Resources> = list("containers")
-        .chain(list("initContainers"))
-        .map(|one| Container::read(one).resources)
-        .collect();
+    let all: Vec<Resources> =
+        list("containers").chain(list("initContainers")).map(|one| Container::read(one).resources).collect();
     let counts = |name: &str, quantity: &crate::quantity::Quantity| {
         matches!(name, "cpu" | "memory") && !quantity.is_zero()
     };
     let is_set = |one: &Resources| {
-        one.limits
-            .iter()
-            .chain(&one.requests)
-            .any(|(name, quantity)| counts(name, quantity))
+        one.limits.iter().chain(&one.requests).any(|(name, quantity)| counts(name, quantity))
     };
     let is_guaranteed = |one: &Resources| {
         ["cpu", "memory"].iter().all(|name| {

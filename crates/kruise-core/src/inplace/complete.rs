@@ -60,11 +60,7 @@ pub fn is_complete(pod: &PodView) -> Result<(), Incomplete> {
         Recorded::Malformed => images_shown(pod),
         Recorded::Present(state) => {
             batch_complete(pod, &state)?;
-            if state.has_next() {
-                Err(Incomplete::NextBatch)
-            } else {
-                Ok(())
-            }
+            if state.has_next() { Err(Incomplete::NextBatch) } else { Ok(()) }
         }
     }
 }
@@ -73,9 +69,7 @@ pub fn is_complete(pod: &PodView) -> Result<(), Incomplete> {
 pub(super) fn batch_complete(pod: &PodView, state: &State) -> Result<(), Incomplete> {
     let meta = RuntimeMeta::of(pod);
     if state.update_env_from_metadata
-        && !meta
-            .as_ref()
-            .is_some_and(|meta| meta.agrees(pod, |one, container| one.env_is(pod, container)))
+        && !meta.as_ref().is_some_and(|meta| meta.agrees(pod, |one, container| one.env_is(pod, container)))
     {
         return Err(Incomplete::Environment);
     }
@@ -93,26 +87,18 @@ pub(super) fn batch_complete(pod: &PodView, state: &State) -> Result<(), Incompl
                 || container.is_some_and(|container| image::same(&now.image, &container.image))
         })
     };
-    let arrived = last
-        .into_iter()
-        .all(|(name, before)| is_new(name, &before.image_id));
+    let arrived = last.into_iter().all(|(name, before)| is_new(name, &before.image_id));
     if arrived { Ok(()) } else { Err(Incomplete::Image) }
 }
 
 /// Only containers that were changed are compared, and only where the node reports resources at all (M7).
 fn resources_arrived(pod: &PodView, state: &State) -> bool {
-    let changed = state
-        .container_batches_record
-        .iter()
-        .flat_map(|batch| &batch.containers);
+    let changed = state.container_batches_record.iter().flat_map(|batch| &batch.containers);
     changed.into_iter().all(|name| {
         let (Some(container), Some(status)) = (pod.container(name), pod.status_of(name)) else {
             return false;
         };
-        status
-            .resources
-            .as_ref()
-            .is_none_or(|given| covers(given, &container.resources))
+        status.resources.as_ref().is_none_or(|given| covers(given, &container.resources))
     })
 }
 
@@ -128,14 +114,9 @@ fn covers(given: &Resources, wanted: &Resources) -> bool {
 /// Without a readable record the containers themselves must show the images of the spec.
 fn images_shown(pod: &PodView) -> Result<(), Incomplete> {
     let shown = pod.containers.iter().all(|container| {
-        pod.status_of(&container.name)
-            .is_some_and(|now| image::same(&now.image, &container.image))
+        pod.status_of(&container.name).is_some_and(|now| image::same(&now.image, &container.image))
     });
-    if shown {
-        Ok(())
-    } else {
-        Err(Incomplete::UnreadableState)
-    }
+    if shown { Ok(()) } else { Err(Incomplete::UnreadableState) }
 }
 
 impl RuntimeMeta {
@@ -146,13 +127,8 @@ impl RuntimeMeta {
     /// For every container of the spec the report is about the container that runs now, and `test` holds.
     fn agrees(&self, pod: &PodView, test: impl Fn(&ContainerMeta, &Container) -> bool) -> bool {
         pod.containers.iter().all(|container| {
-            let meta = self
-                .containers
-                .iter()
-                .find(|one| one.name == container.name.as_ref());
-            let id = pod
-                .status_of(&container.name)
-                .map(|one: &ContainerStatus| one.container_id.as_ref());
+            let meta = self.containers.iter().find(|one| one.name == container.name.as_ref());
+            let id = pod.status_of(&container.name).map(|one: &ContainerStatus| one.container_id.as_ref());
             meta.is_some_and(|meta| Some(meta.container_id.as_str()) == id && test(meta, container))
         })
     }

@@ -46,10 +46,7 @@ pub enum Refresh {
     /// No update, or it is finished.
     Finished,
     /// Nothing to write; with the instant at which time alone changes that.
-    Waiting {
-        why: Incomplete,
-        until: Option<Timestamp>,
-    },
+    Waiting { why: Incomplete, until: Option<Timestamp> },
     /// The next step.
     Step(Vec<Write>),
 }
@@ -69,12 +66,7 @@ pub fn resize_of_server(version: &str) -> Resize {
 
 /// Whether the pod must leave traffic for this change (SM-28).
 pub fn drains(pod: &PodView, change: &Change) -> bool {
-    let restarts = || {
-        change
-            .resources
-            .iter()
-            .any(|(name, delta)| restarts(pod, name, delta))
-    };
+    let restarts = || change.resources.iter().any(|(name, delta)| restarts(pod, name, delta));
     pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY) && (!change.is_resources_only() || restarts())
 }
 
@@ -133,19 +125,9 @@ pub fn refresh(pod: &PodView, resize: Resize, now: Timestamp) -> Refresh {
     if !state.has_next() {
         return Refresh::Finished;
     }
-    let required = state
-        .pre_check_before_next
-        .clone()
-        .unwrap_or_default()
-        .containers_required_ready;
-    if !required
-        .iter()
-        .all(|name| pod.status_of(name).is_some_and(|one| one.is_ready))
-    {
-        return Refresh::Waiting {
-            why: Incomplete::NextBatch,
-            until: None,
-        };
+    let required = state.pre_check_before_next.clone().unwrap_or_default().containers_required_ready;
+    if !required.iter().all(|name| pod.status_of(name).is_some_and(|one| one.is_ready)) {
+        return Refresh::Waiting { why: Incomplete::NextBatch, until: None };
     }
     let next = state.next();
     step(pod, &mut state, next, resize, now)
@@ -166,10 +148,7 @@ fn refresh_grace(
     let started = time::read(&state.update_timestamp).unwrap_or(Timestamp::MIN);
     let until = time::after(started, grace.grace_seconds);
     if now < until {
-        return Refresh::Waiting {
-            why: Incomplete::Grace,
-            until: Some(until),
-        };
+        return Refresh::Waiting { why: Incomplete::Grace, until: Some(until) };
     }
     step(pod, &mut state, grace.change(), resize, now)
 }
@@ -179,11 +158,7 @@ fn step(pod: &PodView, state: &mut State, change: Change, resize: Resize, now: T
     Grace::drop(&mut edit);
     let mut writes = apply_batch(&mut edit, state, change, resize, now);
     // A resize moves the version, so what follows it can only be bound to the identity (M6).
-    let guard = if writes.is_empty() {
-        Guard::Version
-    } else {
-        Guard::Identity
-    };
+    let guard = if writes.is_empty() { Guard::Version } else { Guard::Identity };
     writes.extend(edit.write(guard));
     Refresh::Step(writes)
 }
@@ -206,33 +181,20 @@ fn apply_batch(
     let (batch, rest) = split(change, pod);
     batch.metadata.apply(edit);
     for (name, image) in &batch.images {
-        let image_id = pod
-            .status_of(name)
-            .map(|one| one.image_id.to_string())
-            .unwrap_or_default();
+        let image_id = pod.status_of(name).map(|one| one.image_id.to_string()).unwrap_or_default();
         // The newest id before this change, also if an earlier change of the same update recorded one (M14).
-        state
-            .last_container_statuses
-            .get_or_insert_default()
-            .insert(name.clone(), LastStatus { image_id });
+        state.last_container_statuses.get_or_insert_default().insert(name.clone(), LastStatus { image_id });
         edit.image(name, image);
     }
     for metadata in batch.ref_metadata.values() {
-        metadata
-            .labels
-            .iter()
-            .for_each(|(key, value)| edit.label(key, value));
-        metadata
-            .annotations
-            .iter()
-            .for_each(|(key, value)| edit.annotation(key, value));
+        metadata.labels.iter().for_each(|(key, value)| edit.label(key, value));
+        metadata.annotations.iter().for_each(|(key, value)| edit.annotation(key, value));
     }
     let resized = change_resources(edit, &batch.resources, resize);
     let containers: Vec<String> = batch.containers().into_iter().map(str::to_owned).collect();
-    state.container_batches_record.push(Batch {
-        timestamp: time::seconds(now),
-        containers: containers.clone(),
-    });
+    state
+        .container_batches_record
+        .push(Batch { timestamp: time::seconds(now), containers: containers.clone() });
     state.set_next(rest, containers);
     state.write(edit);
     resized.into_iter().collect()
@@ -258,9 +220,7 @@ fn change_resources(
         for (side, wanted, there) in sides {
             let differs = |resource: &str, text: &str| {
                 let quantity = crate::quantity::Quantity::read(text).ok();
-                there
-                    .get(resource)
-                    .is_some_and(|now| quantity.is_some_and(|quantity| *now != quantity))
+                there.get(resource).is_some_and(|now| quantity.is_some_and(|quantity| *now != quantity))
             };
             for (resource, text) in wanted.iter().filter(|(resource, text)| differs(resource, text)) {
                 match resize {
@@ -277,26 +237,14 @@ fn change_resources(
         }
     }
     let body = json!({"metadata": {"uid": pod.uid.as_str()}, "spec": {"containers": containers}});
-    (!containers.is_empty()).then(|| {
-        Write::patch(
-            Resource::Pod,
-            pod.name.as_str(),
-            Part::Resize,
-            Patch::Strategic(body),
-        )
-    })
+    (!containers.is_empty())
+        .then(|| Write::patch(Resource::Pod, pod.name.as_str(), Part::Resize, Patch::Strategic(body)))
 }
 
 /// What an earlier update of this pod has stored but not yet applied: it goes along with the new one (M13).
 fn unfinished(pod: &PodView) -> Change {
-    let waiting = Grace::of(pod)
-        .present()
-        .map(|grace| grace.change())
-        .unwrap_or_default();
-    let next = State::of(pod)
-        .present()
-        .map(|state| state.next())
-        .unwrap_or_default();
+    let waiting = Grace::of(pod).present().map(|grace| grace.change()).unwrap_or_default();
+    let next = State::of(pod).present().map(|state| state.next()).unwrap_or_default();
     waiting.then(next)
 }
 
@@ -310,10 +258,7 @@ fn still_awaited(pod: &PodView, change: &Change) -> Option<BTreeMap<String, Last
 }
 
 fn restarts(pod: &PodView, container: &str, delta: &ResourceDelta) -> bool {
-    let policy = pod
-        .container(container)
-        .map(|one| one.restarts_on_resize.as_slice())
-        .unwrap_or_default();
+    let policy = pod.container(container).map(|one| one.restarts_on_resize.as_slice()).unwrap_or_default();
     let mut changed = delta.limits.keys().chain(delta.requests.keys());
     changed.any(|resource| policy.iter().any(|one| one.as_ref() == resource))
 }

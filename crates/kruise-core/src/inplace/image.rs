@@ -12,17 +12,9 @@ fn normal(reference: &str) -> String {
         Some(_) => ("docker.io", reference.to_owned()),
         None => ("docker.io", format!("library/{reference}")),
     };
-    let host = if host == "index.docker.io" {
-        "docker.io"
-    } else {
-        host
-    };
+    let host = if host == "index.docker.io" { "docker.io" } else { host };
     let last = path.rsplit('/').next().unwrap_or(&path);
-    if last.contains([':', '@']) {
-        format!("{host}/{path}")
-    } else {
-        format!("{host}/{path}:latest")
-    }
+    if last.contains([':', '@']) { format!("{host}/{path}") } else { format!("{host}/{path}:latest") }
 }
 
 #[cfg(test)]

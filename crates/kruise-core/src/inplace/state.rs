@@ -90,11 +90,7 @@ pub enum Recorded<T> {
 
 impl State {
     pub fn of(pod: &PodView) -> Recorded<Self> {
-        recorded(
-            pod,
-            annotations::INPLACE_UPDATE_STATE,
-            annotations::INPLACE_UPDATE_STATE_LEGACY,
-        )
+        recorded(pod, annotations::INPLACE_UPDATE_STATE, annotations::INPLACE_UPDATE_STATE_LEGACY)
     }
 
     pub fn has_next(&self) -> bool {
@@ -112,9 +108,8 @@ impl State {
     }
 
     pub fn set_next(&mut self, rest: Change, changed: Vec<String>) {
-        self.pre_check_before_next = (!rest.is_empty()).then_some(PreCheck {
-            containers_required_ready: changed,
-        });
+        self.pre_check_before_next =
+            (!rest.is_empty()).then_some(PreCheck { containers_required_ready: changed });
         self.next_container_images = rest.images;
         self.next_container_resources = rest.resources;
         self.next_container_ref_metadata = rest.ref_metadata;
@@ -128,11 +123,7 @@ impl State {
 
 impl Grace {
     pub fn of(pod: &PodView) -> Recorded<Self> {
-        recorded(
-            pod,
-            annotations::INPLACE_UPDATE_GRACE,
-            annotations::INPLACE_UPDATE_GRACE_LEGACY,
-        )
+        recorded(pod, annotations::INPLACE_UPDATE_GRACE, annotations::INPLACE_UPDATE_GRACE_LEGACY)
     }
 
     pub fn new(revision: &str, change: &Change, seconds: i64) -> Self {
@@ -154,9 +145,7 @@ impl Grace {
 
     pub fn change(&self) -> Change {
         let patch = STANDARD.decode(&self.meta_data_patch).ok();
-        let patch = patch
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
+        let patch = patch.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         Change {
             images: self.container_images.clone(),
             resources: self.container_resources.clone(),
@@ -186,11 +175,7 @@ impl<T> Recorded<T> {
 }
 
 fn recorded<T: serde::de::DeserializeOwned>(pod: &PodView, key: &str, legacy: &str) -> Recorded<T> {
-    let text = pod
-        .annotations
-        .get(key)
-        .or_else(|| pod.annotations.get(legacy))
-        .unwrap_or_default();
+    let text = pod.annotations.get(key).or_else(|| pod.annotations.get(legacy)).unwrap_or_default();
     if text.is_empty() {
         return Recorded::Absent;
     }

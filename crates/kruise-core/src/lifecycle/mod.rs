@@ -88,11 +88,7 @@ impl State {
 impl Hook {
     fn read(value: &Value) -> Self {
         let mark = value.get("markPodNotReady").and_then(Value::as_bool) == Some(true);
-        let finalizers = value
-            .get("finalizersHandler")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let finalizers = value.get("finalizersHandler").and_then(Value::as_array).into_iter().flatten();
         Self {
             labels: string_map(value.get("labelsHandler")),
             finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -103,19 +99,13 @@ impl Hook {
     /// At least one blocker is on the pod (SM-42).
     pub fn is_held(&self, pod: &PodView) -> bool {
         self.finalizers.iter().any(|name| has_finalizer(pod, name))
-            || self
-                .labels
-                .iter()
-                .any(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
+            || self.labels.iter().any(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
     }
 
     /// Every blocker is on the pod (SM-43).
     pub fn is_all_hooked(&self, pod: &PodView) -> bool {
         self.finalizers.iter().all(|name| has_finalizer(pod, name))
-            && self
-                .labels
-                .iter()
-                .all(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
+            && self.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
     }
 }
 
@@ -123,12 +113,7 @@ impl Hooks {
     /// `None` for a workload without `spec.lifecycle`, which behaves differently from one with an empty one (SM-44).
     pub fn read(lifecycle: Option<&Value>) -> Option<Self> {
         let lifecycle = lifecycle.filter(|value| value.is_object())?;
-        let hook = |name: &str| {
-            lifecycle
-                .get(name)
-                .filter(|value| value.is_object())
-                .map(Hook::read)
-        };
+        let hook = |name: &str| lifecycle.get(name).filter(|value| value.is_object()).map(Hook::read);
         Some(Self {
             pre_normal: hook("preNormal"),
             in_place_update: hook("inPlaceUpdate"),
@@ -137,9 +122,7 @@ impl Hooks {
     }
 
     pub fn holds_update(&self, pod: &PodView) -> bool {
-        self.in_place_update
-            .as_ref()
-            .is_some_and(|hook| hook.is_held(pod))
+        self.in_place_update.as_ref().is_some_and(|hook| hook.is_held(pod))
     }
 
     pub fn holds_delete(&self, pod: &PodView) -> bool {
@@ -173,9 +156,7 @@ pub fn next(pod: &PodView, hooks: Option<&Hooks>, progress: Progress, at_target:
             }
             Progress::Complete => Some(State::Updated),
         },
-        State::Updated => update_hook
-            .is_none_or(|hook| hook.is_all_hooked(pod))
-            .then_some(State::Normal),
+        State::Updated => update_hook.is_none_or(|hook| hook.is_all_hooked(pod)).then_some(State::Normal),
         State::Normal | State::PreparingDelete | State::Foreign => None,
     }
 }

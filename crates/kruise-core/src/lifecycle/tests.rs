@@ -47,26 +47,10 @@ fn sm_44_preparing_normal_waits_for_a_node_or_for_its_hook() {
     let new = || pod("a").state("PreparingNormal");
 
     assert_eq!(step(new(), None, Progress::Complete, AtTarget::Yes), None);
+    assert_eq!(step(new().node("n"), None, Progress::Complete, AtTarget::Yes), Some(State::Normal));
+    assert_eq!(step(new().node("n"), Some(&with_hook), Progress::Complete, AtTarget::Yes), None);
     assert_eq!(
-        step(new().node("n"), None, Progress::Complete, AtTarget::Yes),
-        Some(State::Normal)
-    );
-    assert_eq!(
-        step(
-            new().node("n"),
-            Some(&with_hook),
-            Progress::Complete,
-            AtTarget::Yes
-        ),
-        None
-    );
-    assert_eq!(
-        step(
-            new().finalizer("f"),
-            Some(&with_hook),
-            Progress::Complete,
-            AtTarget::Yes
-        ),
+        step(new().finalizer("f"), Some(&with_hook), Progress::Complete, AtTarget::Yes),
         Some(State::Normal)
     );
 }
@@ -84,14 +68,8 @@ fn sm_44_updating_ends_in_normal_or_updated() {
     assert_eq!(end(updating(), Some(&hook)), Some(State::Updated));
     assert_eq!(end(updating().label("l", "1"), Some(&hook)), Some(State::Normal));
     assert_eq!(end(pod("a").state("Updated"), Some(&hook)), None);
-    assert_eq!(
-        end(pod("a").state("Updated").label("l", "1"), Some(&hook)),
-        Some(State::Normal)
-    );
-    assert_eq!(
-        end(pod("a").state("Updated"), Some(&no_update_hook)),
-        Some(State::Normal)
-    );
+    assert_eq!(end(pod("a").state("Updated").label("l", "1"), Some(&hook)), Some(State::Normal));
+    assert_eq!(end(pod("a").state("Updated"), Some(&no_update_hook)), Some(State::Normal));
 }
 
 #[test]
@@ -99,10 +77,7 @@ fn sm_44_preparing_update_moves_by_itself_only_after_a_rollback() {
     let preparing = || pod("a").state("PreparingUpdate");
 
     assert_eq!(step(preparing(), None, Progress::Complete, AtTarget::No), None);
-    assert_eq!(
-        step(preparing(), None, Progress::Complete, AtTarget::Yes),
-        Some(State::Normal)
-    );
+    assert_eq!(step(preparing(), None, Progress::Complete, AtTarget::Yes), Some(State::Normal));
 }
 
 #[test]
@@ -117,13 +92,7 @@ fn sm_40_a_state_that_is_right_is_not_written_again() {
 
 fn operations(edit: &Edit<'_>) -> Vec<Op> {
     let act = edit.write(Guard::Version).unwrap().act;
-    let Act::Patch {
-        patch: Patch::Json(ops),
-        ..
-    } = act
-    else {
-        panic!("{act:?}")
-    };
+    let Act::Patch { patch: Patch::Json(ops), .. } = act else { panic!("{act:?}") };
     ops
 }
 
@@ -139,10 +108,7 @@ fn sm_40_state_and_time_travel_together() {
         [
             Op::test("/metadata/resourceVersion", "1"),
             Op::add("/metadata/labels/lifecycle.apps.kruise.io~1state", "Normal"),
-            Op::add(
-                "/metadata/annotations/lifecycle.apps.kruise.io~1timestamp",
-                "2026-06-01T12:00:00Z"
-            ),
+            Op::add("/metadata/annotations/lifecycle.apps.kruise.io~1timestamp", "2026-06-01T12:00:00Z"),
         ]
     );
 }
@@ -150,18 +116,12 @@ fn sm_40_state_and_time_travel_together() {
 #[test]
 fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_back() {
     let hooks = hooks(&json!({"inPlaceUpdate": {"labelsHandler": {"l": "1"}, "markPodNotReady": true}}));
-    let gated = || {
-        pod("a")
-            .gate("KruisePodReady")
-            .condition("KruisePodReady", "True", "2026-01-01T00:00:00Z")
-    };
+    let gated =
+        || pod("a").gate("KruisePodReady").condition("KruisePodReady", "True", "2026-01-01T00:00:00Z");
     let fresh = gated().view();
     let mut edit = Edit::of(&fresh);
     enter(&mut edit, State::PreparingUpdate, Some(&hooks), t0());
-    assert_eq!(
-        edit.current("KruisePodReady").unwrap().status,
-        crate::pod::Status::False
-    );
+    assert_eq!(edit.current("KruisePodReady").unwrap().status, crate::pod::Status::False);
     let message = edit.current("KruisePodReady").unwrap().message.clone().unwrap();
 
     let mut held = gated().state("PreparingUpdate");
@@ -171,11 +131,7 @@ fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_bac
     for state in [State::Normal, State::Updated] {
         let mut back = Edit::of(&held);
         enter(&mut back, state, Some(&hooks), t0());
-        assert_eq!(
-            back.current("KruisePodReady").unwrap().status,
-            crate::pod::Status::True,
-            "{state:?}"
-        );
+        assert_eq!(back.current("KruisePodReady").unwrap().status, crate::pod::Status::True, "{state:?}");
     }
     assert!(hooks.forbids_cancelling());
 }

@@ -36,19 +36,11 @@ fn compare(old: &Value, new: &Value, path: &mut Vec<String>, out: &mut Vec<Diffe
         }
         (Value::Array(before), Value::Array(after)) => {
             for position in 0..before.len().max(after.len()) {
-                member(
-                    position.to_string(),
-                    (before.get(position), after.get(position)),
-                    path,
-                    out,
-                );
+                member(position.to_string(), (before.get(position), after.get(position)), path, out);
             }
         }
         _ if old != new => {
-            out.push(Difference {
-                path: path.clone(),
-                change: Change::Replace(new.clone()),
-            });
+            out.push(Difference { path: path.clone(), change: Change::Replace(new.clone()) });
         }
         _ => {}
     }
@@ -64,14 +56,8 @@ fn member(
     path.push(key);
     match sides {
         (Some(before), Some(after)) => compare(before, after, path, out),
-        (Some(_), None) => out.push(Difference {
-            path: path.clone(),
-            change: Change::Remove,
-        }),
-        (None, Some(_)) => out.push(Difference {
-            path: path.clone(),
-            change: Change::Add,
-        }),
+        (Some(_), None) => out.push(Difference { path: path.clone(), change: Change::Remove }),
+        (None, Some(_)) => out.push(Difference { path: path.clone(), change: Change::Add }),
         (None, None) => {}
     }
     path.pop();
@@ -88,10 +74,8 @@ mod tests {
         let old = json!({"a": 1, "gone": 1, "list": [1, {"x": 1}], "short": [1, 2]});
         let new = json!({"a": 2, "list": [1, {"x": 2, "y": 1}], "short": [1], "added": 1});
 
-        let found: Vec<(String, Change)> = differences(&old, &new)
-            .into_iter()
-            .map(|one| (one.path.join("/"), one.change))
-            .collect();
+        let found: Vec<(String, Change)> =
+            differences(&old, &new).into_iter().map(|one| (one.path.join("/"), one.change)).collect();
 
         assert_eq!(
             found,

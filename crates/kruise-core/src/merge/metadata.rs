@@ -20,10 +20,8 @@ impl MetadataPatch {
     /// The difference between two templates' metadata.
     pub fn between(old: &Value, new: &Value) -> Self {
         let map = |template: &Value, name: &str| string_map(template.pointer(&format!("/metadata/{name}")));
-        let (had, has) = (
-            texts(old.pointer("/metadata/finalizers")),
-            texts(new.pointer("/metadata/finalizers")),
-        );
+        let (had, has) =
+            (texts(old.pointer("/metadata/finalizers")), texts(new.pointer("/metadata/finalizers")));
         Self {
             labels: changed(&map(old, "labels"), &map(new, "labels")),
             annotations: changed(&map(old, "annotations"), &map(new, "annotations")),
@@ -41,14 +39,10 @@ impl MetadataPatch {
     pub fn then(mut self, later: &Self) -> Self {
         self.labels.extend(later.labels.clone());
         self.annotations.extend(later.annotations.clone());
-        self.finalizers_added
-            .retain(|one| !later.finalizers_removed.contains(one));
-        self.finalizers_removed
-            .retain(|one| !later.finalizers_added.contains(one));
-        self.finalizers_added
-            .extend(later.finalizers_added.iter().cloned());
-        self.finalizers_removed
-            .extend(later.finalizers_removed.iter().cloned());
+        self.finalizers_added.retain(|one| !later.finalizers_removed.contains(one));
+        self.finalizers_removed.retain(|one| !later.finalizers_added.contains(one));
+        self.finalizers_added.extend(later.finalizers_added.iter().cloned());
+        self.finalizers_removed.extend(later.finalizers_removed.iter().cloned());
         self
     }
 
@@ -85,10 +79,7 @@ impl MetadataPatch {
             metadata.insert("finalizers".to_owned(), json!(self.finalizers_added));
         }
         if !self.finalizers_removed.is_empty() {
-            metadata.insert(
-                "$deleteFromPrimitiveList/finalizers".to_owned(),
-                json!(self.finalizers_removed),
-            );
+            metadata.insert("$deleteFromPrimitiveList/finalizers".to_owned(), json!(self.finalizers_removed));
         }
         json!({"metadata": metadata})
     }
@@ -97,14 +88,8 @@ impl MetadataPatch {
     pub fn read(patch: &Value) -> Self {
         let metadata = patch.get("metadata").unwrap_or(&Value::Null);
         let map = |name: &str| {
-            let entries = metadata
-                .get(name)
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten();
-            entries
-                .map(|(key, value)| (key.clone(), value.as_str().map(str::to_owned)))
-                .collect()
+            let entries = metadata.get(name).and_then(Value::as_object).into_iter().flatten();
+            entries.map(|(key, value)| (key.clone(), value.as_str().map(str::to_owned))).collect()
         };
         Self {
             labels: map("labels"),
@@ -119,10 +104,7 @@ fn changed(
     old: &BTreeMap<String, String>,
     new: &BTreeMap<String, String>,
 ) -> BTreeMap<String, Option<String>> {
-    let gone = old
-        .keys()
-        .filter(|key| !new.contains_key(*key))
-        .map(|key| (key.clone(), None));
+    let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key.clone(), None));
     let set = new
         .iter()
         .filter(|(key, value)| old.get(*key) != Some(value))

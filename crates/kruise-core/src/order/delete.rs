@@ -33,11 +33,8 @@ type Ranks = BTreeMap<PodName, u64>;
 impl DeleteOrder<'_> {
     /// First = deleted first.
     pub fn sort(&self, pods: &mut [&PodView]) {
-        let ranks = if self.constraints.is_empty() {
-            by_node(pods)
-        } else {
-            by_topology(pods, self.constraints)
-        };
+        let ranks =
+            if self.constraints.is_empty() { by_node(pods) } else { by_topology(pods, self.constraints) };
         pods.sort_by_key(|pod| {
             let availability = ((self.is_available)(pod), pod.is_ready());
             key(pod, availability, ranks.get(&pod.name).copied().unwrap_or(0))
@@ -46,10 +43,7 @@ impl DeleteOrder<'_> {
 }
 
 /// The comparison of CS-50; `availability` and `rank` are left constant where the rules leave them out.
-#[expect(
-    clippy::type_complexity,
-    reason = "the tuple is the order itself, one element per rule of CS-50"
-)]
+#[expect(clippy::type_complexity, reason = "the tuple is the order itself, one element per rule of CS-50")]
 fn key(
     pod: &PodView,
     availability: (bool, bool),
@@ -107,10 +101,7 @@ fn by_topology(pods: &[&PodView], constraints: &[Constraint]) -> Ranks {
     for constraint in constraints {
         let mut topologies: BTreeMap<&str, Vec<&PodView>> = BTreeMap::new();
         for pod in pods {
-            let value = pod
-                .node
-                .as_deref()
-                .and_then(|node| constraint.topology_of.get(node));
+            let value = pod.node.as_deref().and_then(|node| constraint.topology_of.get(node));
             if let Some(value) = value {
                 topologies.entry(value).or_default().push(pod);
             }
@@ -118,11 +109,7 @@ fn by_topology(pods: &[&PodView], constraints: &[Constraint]) -> Ranks {
         let weight = weight_micro(topologies.len());
         for mut group in topologies.into_values() {
             group.sort_by_key(|pod| {
-                let inner = if constraint.key == HOSTNAME {
-                    None
-                } else {
-                    same_node.get(&pod.name).copied()
-                };
+                let inner = if constraint.key == HOSTNAME { None } else { same_node.get(&pod.name).copied() };
                 key(pod, (false, pod.is_ready()), inner.unwrap_or(0))
             });
             for (after, pod) in group.iter().rev().enumerate() {
@@ -154,11 +141,7 @@ mod tests {
 
     fn order(pods: &[PodView], constraints: &[Constraint]) -> Vec<String> {
         let mut refs: Vec<&PodView> = pods.iter().collect();
-        DeleteOrder {
-            is_available: &PodView::is_ready,
-            constraints,
-        }
-        .sort(&mut refs);
+        DeleteOrder { is_available: &PodView::is_ready, constraints }.sort(&mut refs);
         refs.into_iter().map(|pod| pod.name.to_string()).collect()
     }
 
@@ -169,11 +152,7 @@ mod tests {
             ready("l").created("2026-01-01T00:00:00Z").view(),
             ready("k").created("2026-01-02T00:00:00Z").view(),
             ready("j").restarts(3).view(),
-            pod("i")
-                .node("i")
-                .running()
-                .ready_since("2026-01-03T00:00:00Z")
-                .view(),
+            pod("i").node("i").running().ready_since("2026-01-03T00:00:00Z").view(),
             ready("h").cost("-5").view(),
             pod("g").node("g").running().view(),
             pod("f").node("f").phase("Unknown").view(),
@@ -182,27 +161,15 @@ mod tests {
             ready("m").cost("10").view(),
         ];
 
-        assert_eq!(
-            order(&pods, &[]),
-            ["d", "e", "f", "g", "h", "i", "j", "k", "l", "m"]
-        );
+        assert_eq!(order(&pods, &[]), ["d", "e", "f", "g", "h", "i", "j", "k", "l", "m"]);
     }
 
     #[test]
     fn cs_51_crowded_nodes_lose_pods_first() {
         let on = |name: &str, node: &str| {
-            pod(name)
-                .node(node)
-                .running()
-                .ready_since("2026-01-01T00:00:00Z")
-                .view()
+            pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view()
         };
-        let pods = [
-            on("a", "lonely"),
-            on("b", "crowded"),
-            on("c", "crowded"),
-            on("d", "crowded"),
-        ];
+        let pods = [on("a", "lonely"), on("b", "crowded"), on("c", "crowded"), on("d", "crowded")];
 
         // Ranks: b 2, c 1, d 0 on the crowded node, a 0 alone.
         assert_eq!(order(&pods, &[]), ["b", "c", "a", "d"]);
@@ -211,25 +178,13 @@ mod tests {
     #[test]
     fn cs_52_crowded_zones_lose_pods_first() {
         let on = |name: &str, node: &str| {
-            pod(name)
-                .node(node)
-                .running()
-                .ready_since("2026-01-01T00:00:00Z")
-                .view()
+            pod(name).node(node).running().ready_since("2026-01-01T00:00:00Z").view()
         };
         let pods = [on("a", "n1"), on("b", "n2"), on("c", "n3"), on("d", "unknown")];
         let zones = [("n1", "east"), ("n2", "west"), ("n3", "west")];
-        let topology_of = zones
-            .map(|(node, zone)| (node.to_owned(), zone.to_owned()))
-            .into();
+        let topology_of = zones.map(|(node, zone)| (node.to_owned(), zone.to_owned())).into();
 
-        let order = order(
-            &pods,
-            &[Constraint {
-                key: "zone".to_owned(),
-                topology_of,
-            }],
-        );
+        let order = order(&pods, &[Constraint { key: "zone".to_owned(), topology_of }]);
 
         assert_eq!(order, ["b", "a", "c", "d"]);
     }

@@ -34,11 +34,8 @@ fn in_turn<'t>(terms: &'t [ScatterTerm], candidates: &[&PodView]) -> Vec<&'t Sca
         return terms.iter().collect();
     }
     let matching = |term: &ScatterTerm| candidates.iter().filter(|pod| term.matches(pod)).count();
-    let mut counted: Vec<(usize, &ScatterTerm)> = terms
-        .iter()
-        .map(|term| (matching(term), term))
-        .filter(|(count, _)| *count > 0)
-        .collect();
+    let mut counted: Vec<(usize, &ScatterTerm)> =
+        terms.iter().map(|term| (matching(term), term)).filter(|(count, _)| *count > 0).collect();
     counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     counted.into_iter().map(|(_, term)| term).collect()
 }
@@ -53,10 +50,7 @@ fn spread<'a>(candidates: Vec<&'a PodView>, all: &[&PodView], term: &ScatterTerm
     let all_matching = all.iter().filter(|pod| term.matches(pod)).count();
     let groups = Groups::of(
         (matching.len(), others.len()),
-        (
-            all_matching.saturating_sub(1).max(1),
-            all.len().saturating_sub(all_matching),
-        ),
+        (all_matching.saturating_sub(1).max(1), all.len().saturating_sub(all_matching)),
     );
     let mut matching = matching.into_iter();
     let mut others = others.into_iter();
@@ -88,21 +82,11 @@ impl Groups {
         // tu / tm >= u / m, without fractions.
         if tu * m >= u * tm {
             let (count, matching, others) = sizes(m, u);
-            return Self {
-                lead: 0,
-                count,
-                matching,
-                others,
-            };
+            return Self { lead: 0, count, matching, others };
         }
         let (_, matching, others) = sizes(tm, tu);
         let count = (m / matching).min(u / others);
-        Self {
-            lead: u.saturating_sub(count * others),
-            count,
-            matching,
-            others,
-        }
+        Self { lead: u.saturating_sub(count * others), count, matching, others }
     }
 }
 
@@ -125,15 +109,9 @@ mod tests {
             .map(|(i, kind)| pod(&format!("p{i}")).label("kind", &kind.to_string()).view())
             .collect();
         let all: Vec<&PodView> = pods.iter().collect();
-        let term = |value: &str| ScatterTerm {
-            key: "kind".to_owned(),
-            value: value.to_owned(),
-        };
+        let term = |value: &str| ScatterTerm { key: "kind".to_owned(), value: value.to_owned() };
         let order = scatter(all.clone(), &all, &[term("m")]);
-        order
-            .iter()
-            .map(|pod| pod.labels.get("kind").unwrap_or(""))
-            .collect()
+        order.iter().map(|pod| pod.labels.get("kind").unwrap_or("")).collect()
     }
 
     #[test]
@@ -156,16 +134,10 @@ mod tests {
             pod("c").label("k", "y").view(),
         ];
         let all: Vec<&PodView> = pods.iter().collect();
-        let term = |value: &str| ScatterTerm {
-            key: "k".to_owned(),
-            value: value.to_owned(),
-        };
+        let term = |value: &str| ScatterTerm { key: "k".to_owned(), value: value.to_owned() };
         let terms = [term("none"), term("x"), term("y")];
 
-        let turn: Vec<&str> = in_turn(&terms, &all)
-            .into_iter()
-            .map(|one| one.value.as_str())
-            .collect();
+        let turn: Vec<&str> = in_turn(&terms, &all).into_iter().map(|one| one.value.as_str()).collect();
 
         assert_eq!(turn, ["y", "x"]);
     }
@@ -178,19 +150,13 @@ mod tests {
             .map(|(i, kind)| pod(&format!("p{i:02}")).label("kind", &kind.to_string()).view())
             .collect();
         let all: Vec<&PodView> = pods.iter().collect();
-        let spread_m = ScatterTerm {
-            key: "kind".to_owned(),
-            value: "m".to_owned(),
-        };
+        let spread_m = ScatterTerm { key: "kind".to_owned(), value: "m".to_owned() };
         // Candidates: 3 matching, 5 others; all: 6 matching, 6 others.
         let candidates = [0, 1, 2, 6, 7, 8, 9, 10].map(|at| all[at]).to_vec();
 
         let order = scatter(candidates, &all, &[spread_m]);
 
-        let kinds: String = order
-            .iter()
-            .map(|pod| pod.labels.get("kind").unwrap_or(""))
-            .collect();
+        let kinds: String = order.iter().map(|pod| pod.labels.get("kind").unwrap_or("")).collect();
         assert_eq!(kinds, "uuumumum");
     }
 }

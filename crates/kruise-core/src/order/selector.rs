@@ -27,16 +27,9 @@ pub struct NotASelector(String);
 impl Selector {
     pub fn read(value: &Value) -> Result<Self, NotASelector> {
         let labels = string_map(value.get("matchLabels"));
-        let mut all: Vec<Requirement> = labels
-            .into_iter()
-            .map(|(key, one)| Requirement::In(key, vec![one]))
-            .collect();
-        for expression in value
-            .get("matchExpressions")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        let mut all: Vec<Requirement> =
+            labels.into_iter().map(|(key, one)| Requirement::In(key, vec![one])).collect();
+        for expression in value.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
             all.push(Requirement::read(expression)?);
         }
         Ok(Self(all))
@@ -51,32 +44,20 @@ impl Selector {
     }
 
     pub fn matches_map(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.0
-            .iter()
-            .all(|one| one.holds(|key| labels.get(key).map(String::as_str)))
+        self.0.iter().all(|one| one.holds(|key| labels.get(key).map(String::as_str)))
     }
 
     /// The canonical text, as `kubectl get -l` takes it; sorted by key.
     pub fn text(&self) -> String {
         let mut parts: Vec<(&str, String)> = self.0.iter().map(|one| (one.key(), one.text())).collect();
         parts.sort();
-        parts
-            .into_iter()
-            .map(|(_, text)| text)
-            .collect::<Vec<_>>()
-            .join(",")
+        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
     }
 }
 
 impl Requirement {
     fn read(value: &Value) -> Result<Self, NotASelector> {
-        let text = |name: &str| {
-            value
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let values: Vec<String> = value
             .get("values")
             .and_then(Value::as_array)
@@ -94,9 +75,9 @@ impl Requirement {
             ("In" | "NotIn", true) => Err(NotASelector(format!("{key}: In and NotIn need values"))),
             ("Exists", true) => Ok(Self::Exists(key)),
             ("DoesNotExist", true) => Ok(Self::DoesNotExist(key)),
-            ("Exists" | "DoesNotExist", false) => Err(NotASelector(format!(
-                "{key}: Exists and DoesNotExist take no values"
-            ))),
+            ("Exists" | "DoesNotExist", false) => {
+                Err(NotASelector(format!("{key}: Exists and DoesNotExist take no values")))
+            }
             (other, _) => Err(NotASelector(format!("{key}: {other:?} is no operator"))),
         }
     }
@@ -155,9 +136,7 @@ mod tests {
         .unwrap();
 
         assert_eq!(selector.text(), "a=b,e,!f,m in (x,y),n notin (q),z=1");
-        let labels: Texts = [("z", "1"), ("a", "b"), ("m", "x"), ("e", "")]
-            .into_iter()
-            .collect();
+        let labels: Texts = [("z", "1"), ("a", "b"), ("m", "x"), ("e", "")].into_iter().collect();
         assert!(selector.matches(&labels));
         assert!(!selector.matches(&labels.with("f", "1")));
         assert!(!selector.matches(&labels.with("n", "q")));

@@ -20,9 +20,7 @@ pub enum Priority {
 /// SM-60: what is lost least by being updated comes first.
 pub fn by_default(pods: &mut [&PodView]) {
     pods.sort_by_key(|pod| {
-        let ready = pod
-            .condition(conditions::POD_READY)
-            .filter(|one| one.status == Status::True);
+        let ready = pod.condition(conditions::POD_READY).filter(|one| one.status == Status::True);
         let since = ready.map(|one| one.since);
         (
             pod.node.is_some(),
@@ -45,10 +43,7 @@ pub fn by_priority(pods: &mut [&PodView], priority: &Priority) {
             Reverse(matching.map(|(weight, _)| u64::from(*weight)).sum::<u64>())
         }),
         Priority::Keys(keys) => pods.sort_by_key(|pod| {
-            let found = keys
-                .iter()
-                .enumerate()
-                .find_map(|(at, key)| Some((at, pod.labels.get(key)?)));
+            let found = keys.iter().enumerate().find_map(|(at, key)| Some((at, pod.labels.get(key)?)));
             // A pod with none of the keys comes before all others.
             found.map(|(at, value)| (at, Reverse(trailing_number(value))))
         }),
@@ -58,9 +53,7 @@ pub fn by_priority(pods: &mut [&PodView], priority: &Priority) {
 /// Digits at the very end of a text; none or too many → 0.
 fn trailing_number(text: &str) -> u64 {
     let start = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
-    text.get(start..)
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    text.get(start..).and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -77,16 +70,8 @@ mod tests {
     #[test]
     fn sm_60_default_order_takes_what_is_lost_least_first() {
         let pods = [
-            pod("h")
-                .node("n")
-                .running()
-                .ready_since("2026-01-01T00:00:00Z")
-                .view(),
-            pod("g")
-                .node("n")
-                .running()
-                .ready_since("2026-01-02T00:00:00Z")
-                .view(),
+            pod("h").node("n").running().ready_since("2026-01-01T00:00:00Z").view(),
+            pod("g").node("n").running().ready_since("2026-01-02T00:00:00Z").view(),
             pod("f").node("n").running().restarts(1).view(),
             pod("e").node("n").running().restarts(5).view(),
             pod("d").node("n").phase("Unknown").view(),

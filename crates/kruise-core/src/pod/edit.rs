@@ -97,32 +97,19 @@ impl<'a> Edit<'a> {
     }
 
     pub fn image(&mut self, container: &str, image: &str) {
-        let found = self
-            .pod
-            .containers
-            .iter()
-            .enumerate()
-            .find(|(_, one)| one.name.as_ref() == container);
+        let found = self.pod.containers.iter().enumerate().find(|(_, one)| one.name.as_ref() == container);
         if let Some((position, there)) = found
             && there.image.as_ref() != image
         {
-            self.spec
-                .push((format!("/spec/containers/{position}/image"), Value::from(image)));
+            self.spec.push((format!("/spec/containers/{position}/image"), Value::from(image)));
         }
     }
 
     /// Sets one quantity of a container, for API servers without the resize endpoint; only where it exists (SM-37).
     pub fn quantity(&mut self, container: &str, path: &str, value: &str) {
-        let position = self
-            .pod
-            .containers
-            .iter()
-            .position(|one| one.name.as_ref() == container);
+        let position = self.pod.containers.iter().position(|one| one.name.as_ref() == container);
         if let Some(position) = position {
-            self.spec.push((
-                format!("/spec/containers/{position}/resources/{path}"),
-                Value::from(value),
-            ));
+            self.spec.push((format!("/spec/containers/{position}/resources/{path}"), Value::from(value)));
         }
     }
 
@@ -135,10 +122,7 @@ impl<'a> Edit<'a> {
         now: Timestamp,
     ) {
         let there = self.current(kind);
-        let since = there
-            .filter(|one| one.status == status)
-            .and_then(|one| one.since)
-            .unwrap_or(now);
+        let since = there.filter(|one| one.status == status).and_then(|one| one.since).unwrap_or(now);
         let wanted = Condition {
             kind: kind.into(),
             status,
@@ -164,11 +148,7 @@ impl<'a> Edit<'a> {
         if self.is_empty() {
             return None;
         }
-        let part = if self.conditions.is_empty() {
-            Part::Object
-        } else {
-            Part::Status
-        };
+        let part = if self.conditions.is_empty() { Part::Object } else { Part::Status };
         let patch = if guard == Guard::Version || self.touches_only_what_exists() {
             Patch::Json(self.operations(guard))
         } else {
@@ -192,20 +172,11 @@ impl<'a> Edit<'a> {
             Guard::Version => Op::test("/metadata/resourceVersion", self.pod.version.as_str()),
         }];
         map_operations(&mut ops, "/metadata/labels", &self.labels, &self.pod.labels);
-        map_operations(
-            &mut ops,
-            "/metadata/annotations",
-            &self.annotations,
-            &self.pod.annotations,
-        );
+        map_operations(&mut ops, "/metadata/annotations", &self.annotations, &self.pod.annotations);
         if self.pod.finalizers.is_empty() && !self.finalizers.is_empty() {
             ops.push(Op::add("/metadata/finalizers", self.finalizers.clone()));
         } else {
-            ops.extend(
-                self.finalizers
-                    .iter()
-                    .map(|one| Op::add("/metadata/finalizers/-", one.as_str())),
-            );
+            ops.extend(self.finalizers.iter().map(|one| Op::add("/metadata/finalizers/-", one.as_str())));
         }
         ops.extend(self.finalizer_removals());
         for (path, value) in &self.spec {
@@ -214,10 +185,7 @@ impl<'a> Edit<'a> {
             {
                 ops.push(Op::test(&format!("{container}/name"), name));
             }
-            ops.push(Op::Replace {
-                path: path.clone(),
-                value: value.clone(),
-            });
+            ops.push(Op::Replace { path: path.clone(), value: value.clone() });
         }
         self.condition_operations(guard, &mut ops);
         ops
@@ -249,10 +217,7 @@ impl<'a> Edit<'a> {
                     if guard == Guard::Identity {
                         ops.push(Op::test(&format!("{path}/type"), kind.as_ref()));
                     }
-                    ops.push(Op::Replace {
-                        path,
-                        value: wire(condition),
-                    });
+                    ops.push(Op::Replace { path, value: wire(condition) });
                 }
                 None => ops.push(Op::add("/status/conditions/-", wire(condition))),
             }
@@ -279,10 +244,7 @@ impl<'a> Edit<'a> {
             metadata.insert("finalizers".to_owned(), json!(self.finalizers));
         }
         if !self.dropped_finalizers.is_empty() {
-            metadata.insert(
-                "$deleteFromPrimitiveList/finalizers".to_owned(),
-                json!(self.dropped_finalizers),
-            );
+            metadata.insert("$deleteFromPrimitiveList/finalizers".to_owned(), json!(self.dropped_finalizers));
         }
         let mut patch = Map::new();
         patch.insert("metadata".to_owned(), Value::Object(metadata));
@@ -303,14 +265,8 @@ impl<'a> Edit<'a> {
             let Some((container, name)) = self.container_at(path) else {
                 continue;
             };
-            let fields = path
-                .strip_prefix(&container)
-                .unwrap_or_default()
-                .trim_start_matches('/')
-                .split('/');
-            let nested = fields
-                .rev()
-                .fold(value.clone(), |inner, field| json!({field: inner}));
+            let fields = path.strip_prefix(&container).unwrap_or_default().trim_start_matches('/').split('/');
+            let nested = fields.rev().fold(value.clone(), |inner, field| json!({field: inner}));
             let entry = changed.entry(name).or_default();
             entry.insert("name".to_owned(), Value::from(name));
             merge(entry, nested);
@@ -334,10 +290,8 @@ fn merge(object: &mut Map<String, Value>, more: Value) {
 
 fn map_operations(ops: &mut Vec<Op>, map: &str, entries: &BTreeMap<String, Option<String>>, there: &Texts) {
     if there.is_empty() {
-        let all: BTreeMap<&String, &String> = entries
-            .iter()
-            .filter_map(|(key, value)| Some((key, value.as_ref()?)))
-            .collect();
+        let all: BTreeMap<&String, &String> =
+            entries.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();
         if !all.is_empty() {
             ops.push(Op::add(map, json!(all)));
         }
@@ -362,10 +316,7 @@ fn wire(condition: &Condition) -> Value {
     };
     out.insert("status".to_owned(), Value::from(status));
     out.insert("lastProbeTime".to_owned(), Value::Null);
-    out.insert(
-        "lastTransitionTime".to_owned(),
-        condition.since.map(time::seconds).into(),
-    );
+    out.insert("lastTransitionTime".to_owned(), condition.since.map(time::seconds).into());
     for (key, text) in [("reason", &condition.reason), ("message", &condition.message)] {
         if let Some(text) = text {
             out.insert(key.to_owned(), Value::from(text.as_ref()));

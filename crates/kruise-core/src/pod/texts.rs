@@ -53,10 +53,8 @@ impl Texts {
 
 impl<K: Into<Arc<str>>, V: Into<Arc<str>>> FromIterator<(K, V)> for Texts {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let sorted: BTreeMap<Arc<str>, Arc<str>> = entries
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
+        let sorted: BTreeMap<Arc<str>, Arc<str>> =
+            entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
         Self(sorted.into_iter().collect())
     }
 }
@@ -64,7 +62,5 @@ impl<K: Into<Arc<str>>, V: Into<Arc<str>>> FromIterator<(K, V)> for Texts {
 /// A map of strings out of a JSON object; everything else in it is skipped.
 pub fn string_map(value: Option<&Value>) -> BTreeMap<String, String> {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
-    entries
-        .filter_map(|(key, one)| Some((key.clone(), one.as_str()?.to_owned())))
-        .collect()
+    entries.filter_map(|(key, one)| Some((key.clone(), one.as_str()?.to_owned()))).collect()
 }

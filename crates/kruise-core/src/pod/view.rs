@@ -141,26 +141,18 @@ impl PodView {
 
     /// Update-ready for at least that many seconds (CS-20).
     pub fn is_update_ready(&self, seconds: u32, now: Timestamp) -> bool {
-        self.update_ready_at(seconds)
-            .is_some_and(|at| seconds == 0 || at < now)
+        self.update_ready_at(seconds).is_some_and(|at| seconds == 0 || at < now)
     }
 
     /// The instant after which the pod has been update-ready for that long; `None` while it is not ready at all.
     pub fn update_ready_at(&self, seconds: u32) -> Option<Timestamp> {
-        let ready = self
-            .condition(conditions::POD_READY)
-            .filter(|one| one.status == Status::True)?;
-        let settled = self
-            .condition(conditions::IN_PLACE_UPDATE_READY)
-            .is_none_or(|one| one.status == Status::True);
+        let ready = self.condition(conditions::POD_READY).filter(|one| one.status == Status::True)?;
+        let settled =
+            self.condition(conditions::IN_PLACE_UPDATE_READY).is_none_or(|one| one.status == Status::True);
         if self.phase != Phase::Running || !settled {
             return None;
         }
-        Some(
-            ready
-                .since
-                .map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))),
-        )
+        Some(ready.since.map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))))
     }
 
     /// The revision it is at, by hash (SM-8).
@@ -183,10 +175,7 @@ impl PodView {
 
     /// Deletion cost; anything that is not a plain decimal int32 counts as 0 (SM-65).
     pub fn deletion_cost(&self) -> i32 {
-        let text = self
-            .annotations
-            .get(annotations::POD_DELETION_COST)
-            .unwrap_or("0");
+        let text = self.annotations.get(annotations::POD_DELETION_COST).unwrap_or("0");
         let is_plain = text == "0" || text.starts_with(|c: char| c == '-' || ('1'..='9').contains(&c));
         text.parse().ok().filter(|_| is_plain).unwrap_or(0)
     }
@@ -212,12 +201,7 @@ impl PodView {
     pub fn share(&mut self, pool: &mut impl FnMut(&str) -> Arc<str>) {
         self.labels.share(pool);
         self.annotations.share(pool);
-        for text in self
-            .finalizers
-            .iter_mut()
-            .chain(&mut self.readiness_gates)
-            .chain(&mut self.node)
-        {
+        for text in self.finalizers.iter_mut().chain(&mut self.readiness_gates).chain(&mut self.node) {
             *text = pool(text);
         }
         for condition in &mut self.conditions {

@@ -100,11 +100,7 @@ struct WireStatus {
 
 impl From<Wire> for PodView {
     fn from(wire: Wire) -> Self {
-        let Wire {
-            metadata,
-            spec,
-            status,
-        } = wire;
+        let Wire { metadata, spec, status } = wire;
         let annotations: Texts = metadata.annotations.into_iter().flatten().collect();
         // The older plain hash needs the whole container; it is only ever compared while an update is recorded.
         let is_updating = annotations.has(annotations::INPLACE_UPDATE_STATE)
@@ -124,12 +120,7 @@ impl From<Wire> for PodView {
             labels: metadata.labels.into_iter().flatten().collect(),
             annotations,
             finalizers: metadata.finalizers.unwrap_or_default(),
-            owners: metadata
-                .owner_references
-                .into_iter()
-                .flatten()
-                .map(Owner::from)
-                .collect(),
+            owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             node: spec.node_name.filter(|node| !node.is_empty()),
             readiness_gates: spec
@@ -138,30 +129,16 @@ impl From<Wire> for PodView {
                 .flatten()
                 .map(|one| one.condition_type)
                 .collect(),
-            conditions: status
-                .conditions
-                .into_iter()
-                .flatten()
-                .map(Condition::from)
-                .collect(),
+            conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers,
-            statuses: status
-                .container_statuses
-                .into_iter()
-                .flatten()
-                .map(ContainerStatus::from)
-                .collect(),
+            statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
         }
     }
 }
 
 impl From<Reference> for Owner {
     fn from(wire: Reference) -> Self {
-        Self {
-            uid: Uid::new(wire.uid),
-            kind: wire.kind,
-            is_controller: wire.controller.unwrap_or(false),
-        }
+        Self { uid: Uid::new(wire.uid), kind: wire.kind, is_controller: wire.controller.unwrap_or(false) }
     }
 }
 
@@ -231,20 +208,12 @@ impl EnvRef {
     /// `None` unless the variable is taken from one label or annotation of the pod (SM-24).
     fn read(object: &Value) -> Option<Self> {
         let name = object.get("name").and_then(Value::as_str)?;
-        let has_value = object
-            .get("value")
-            .and_then(Value::as_str)
-            .is_some_and(|value| !value.is_empty());
+        let has_value = object.get("value").and_then(Value::as_str).is_some_and(|value| !value.is_empty());
         if has_value || [env::SIDECARSET_VERSION, env::SIDECARSET_VERSION_ALT].contains(&name) {
             return None;
         }
-        let path = object
-            .pointer("/valueFrom/fieldRef/fieldPath")
-            .and_then(Value::as_str)?;
-        Some(Self {
-            name: name.into(),
-            source: EnvSource::read(path)?,
-        })
+        let path = object.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str)?;
+        Some(Self { name: name.into(), source: EnvSource::read(path)? })
     }
 }
 
@@ -271,10 +240,7 @@ impl Resources {
             });
             read.collect()
         };
-        Self {
-            limits: side("limits"),
-            requests: side("requests"),
-        }
+        Self { limits: side("limits"), requests: side("requests") }
     }
 }
 
@@ -283,9 +249,7 @@ fn barrier_priority(variable: &Value) -> Option<i64> {
     if variable.get("name").and_then(Value::as_str) != Some(env::CONTAINER_BARRIER) {
         return None;
     }
-    let key = variable
-        .pointer("/valueFrom/configMapKeyRef/key")
-        .and_then(Value::as_str)?;
+    let key = variable.pointer("/valueFrom/configMapKeyRef/key").and_then(Value::as_str)?;
     key.strip_prefix(names::BARRIER_KEY_PREFIX)?.parse().ok()
 }
 
@@ -311,10 +275,7 @@ mod tests {
         assert_eq!(keyed("p_-2"), Some(-2));
         assert_eq!(keyed("p"), None);
         assert_eq!(keyed("p_x"), None);
-        assert_eq!(
-            with(json!({"name": "KRUISE_CONTAINER_BARRIER", "value": "x"})),
-            None
-        );
+        assert_eq!(with(json!({"name": "KRUISE_CONTAINER_BARRIER", "value": "x"})), None);
     }
 
     #[test]
@@ -322,10 +283,7 @@ mod tests {
         let path = |path: &str| json!({"fieldRef": {"fieldPath": path}});
         let read = |name: &str, from: &str| EnvRef::read(&json!({"name": name, "valueFrom": path(from)}));
 
-        assert_eq!(
-            read("A", "metadata.labels['k']").unwrap().source,
-            EnvSource::Label("k".into())
-        );
+        assert_eq!(read("A", "metadata.labels['k']").unwrap().source, EnvSource::Label("k".into()));
         assert_eq!(
             read("A", "metadata.annotations['a.b/c']").unwrap().source,
             EnvSource::Annotation("a.b/c".into())
@@ -343,9 +301,6 @@ mod tests {
             serde_json::from_value::<PodView>(pod).unwrap().deletion_cost()
         };
 
-        assert_eq!(
-            ["0", "7", "-7", "+1", "007", "3000000000", "x", ""].map(cost),
-            [0, 7, -7, 0, 0, 0, 0, 0]
-        );
+        assert_eq!(["0", "7", "-7", "+1", "007", "3000000000", "x", ""].map(cost), [0, 7, -7, 0, 0, 0, 0, 0]);
     }
 }

@@ -32,12 +32,9 @@ pub fn cloneset(cx: &Cx<'_>, plan: &mut Plan) {
         }
         return;
     }
-    let is_settled = [
-        labels::IMAGE_PREDOWNLOAD_CREATED,
-        labels::IMAGE_PREDOWNLOAD_IGNORED,
-    ]
-    .iter()
-    .any(|label| update.labels.contains_key(*label));
+    let is_settled = [labels::IMAGE_PREDOWNLOAD_CREATED, labels::IMAGE_PREDOWNLOAD_IGNORED]
+        .iter()
+        .any(|label| update.labels.contains_key(*label));
     if is_settled || updated_ready(cx) < u64::from(cx.spec.rolling.pre_download.min_updated_ready) {
         return;
     }
@@ -60,14 +57,7 @@ fn updated_ready(cx: &Cx<'_>) -> u64 {
     let status = &cx.view.status;
     let is_known =
         status.get("updateRevision").and_then(Value::as_str) == Some(cx.revisions.update.name.as_str());
-    if is_known {
-        status
-            .get("updatedReadyReplicas")
-            .and_then(Value::as_u64)
-            .unwrap_or(0)
-    } else {
-        0
-    }
+    if is_known { status.get("updatedReadyReplicas").and_then(Value::as_u64).unwrap_or(0) } else { 0 }
 }
 
 /// SM-82: nothing would be gained.
@@ -95,18 +85,8 @@ fn jobs(cx: &Cx<'_>) -> Vec<Write> {
 }
 
 fn images(revision: &Revision) -> Vec<(String, String)> {
-    let list = revision
-        .template
-        .pointer("/spec/containers")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let text = |one: &Value, key: &str| {
-        one.get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let list = revision.template.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
+    let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     list.map(|one| (text(one, "name"), text(one, "image"))).collect()
 }
 
@@ -116,21 +96,14 @@ fn job(cx: &Cx<'_>, name: &str, image: &str) -> Value {
     let hash = update.name.hash();
     let mut job_labels = string_map(update.template.pointer("/metadata/labels"));
     job_labels.insert(labels::REVISION_HASH.to_owned(), hash.to_string());
-    let secrets = update
-        .template
-        .pointer("/spec/imagePullSecrets")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let secrets =
+        update.template.pointer("/spec/imagePullSecrets").and_then(Value::as_array).into_iter().flatten();
     let secrets: Vec<&Value> = secrets.filter_map(|one| one.get("name")).collect();
     let mut selector = cx.spec.selector_text.clone();
     let outdated = json!({"key": labels::REVISION, "operator": "NotIn", "values": [update.name.as_str(), hash.as_str()]});
     if let Some(object) = selector.as_object_mut() {
         let expressions = object.entry("matchExpressions").or_insert_with(|| json!([]));
-        expressions
-            .as_array_mut()
-            .into_iter()
-            .for_each(|list| list.push(outdated.clone()));
+        expressions.as_array_mut().into_iter().for_each(|list| list.push(outdated.clone()));
     }
     json!({
         "apiVersion": format!("{}/v1alpha1", names::APPS_GROUP),
@@ -159,10 +132,5 @@ fn mark(revision: &Revision, label: &str) -> Write {
         Op::test("/metadata/uid", revision.uid.as_str()),
         Op::add(Op::path("/metadata/labels", label), labels::TRUE),
     ];
-    Write::patch(
-        Resource::Revision,
-        revision.name.as_str(),
-        Part::Object,
-        Patch::Json(ops),
-    )
+    Write::patch(Resource::Revision, revision.name.as_str(), Part::Object, Patch::Json(ops))
 }

@@ -31,10 +31,7 @@ impl Key {
     }
 
     fn lifecycle(key: &str) -> Self {
-        Self {
-            user_agent: conditions::NOT_READY_LIFECYCLE.to_owned(),
-            key: key.to_owned(),
-        }
+        Self { user_agent: conditions::NOT_READY_LIFECYCLE.to_owned(), key: key.to_owned() }
     }
 }
 
@@ -54,12 +51,7 @@ pub fn hold(edit: &mut Edit<'_>, key: Key, now: Timestamp) {
     }
     keys.push(key);
     keys.sort();
-    edit.condition(
-        conditions::KRUISE_POD_READY,
-        Status::False,
-        (None, Some(&message(&keys))),
-        now,
-    );
+    edit.condition(conditions::KRUISE_POD_READY, Status::False, (None, Some(&message(&keys))), now);
     lower_ready(edit, now);
 }
 
@@ -70,17 +62,8 @@ pub fn release(edit: &mut Edit<'_>, key: &Key, now: Timestamp) {
         return;
     }
     keys.retain(|one| one != key);
-    let status = if keys.is_empty() {
-        Status::True
-    } else {
-        Status::False
-    };
-    edit.condition(
-        conditions::KRUISE_POD_READY,
-        status,
-        (None, Some(&message(&keys))),
-        now,
-    );
+    let status = if keys.is_empty() { Status::True } else { Status::False };
+    edit.condition(conditions::KRUISE_POD_READY, status, (None, Some(&message(&keys))), now);
 }
 
 /// Takes the pod out of traffic before its containers change (SM-27).
@@ -103,23 +86,10 @@ fn lower_ready(edit: &mut Edit<'_>, now: Timestamp) {
     if edit.current(conditions::POD_READY).is_none() || !containers_ready {
         return;
     }
-    let unmet: Vec<String> = edit
-        .pod()
-        .readiness_gates
-        .iter()
-        .filter_map(|gate| unmet(edit, gate))
-        .collect();
+    let unmet: Vec<String> = edit.pod().readiness_gates.iter().filter_map(|gate| unmet(edit, gate)).collect();
     if !unmet.is_empty() {
-        let why = (
-            Some(reasons::condition::READINESS_GATES_NOT_READY),
-            Some(unmet.join(", ")),
-        );
-        edit.condition(
-            conditions::POD_READY,
-            Status::False,
-            (why.0, why.1.as_deref()),
-            now,
-        );
+        let why = (Some(reasons::condition::READINESS_GATES_NOT_READY), Some(unmet.join(", ")));
+        edit.condition(conditions::POD_READY, Status::False, (why.0, why.1.as_deref()), now);
     }
 }
 
@@ -130,22 +100,16 @@ fn unmet(edit: &Edit<'_>, gate: &str) -> Option<String> {
         Some(Status::False) => "False",
         Some(Status::Unknown) => "Unknown",
         None => {
-            return Some(format!(
-                "corresponding condition of pod readiness gate \"{gate}\" does not exist."
-            ));
+            return Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist."));
         }
     };
-    Some(format!(
-        "the status of pod readiness gate \"{gate}\" is not \"True\", but {status}"
-    ))
+    Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {status}"))
 }
 
 /// Keys in the condition's message; a message of another form holds none.
 fn held(edit: &Edit<'_>) -> Vec<Key> {
     let condition = edit.current(conditions::KRUISE_POD_READY);
-    let message = condition
-        .and_then(|one| one.message.as_deref())
-        .unwrap_or_default();
+    let message = condition.and_then(|one| one.message.as_deref()).unwrap_or_default();
     serde_json::from_str(message).unwrap_or_default()
 }
 

@@ -8,11 +8,7 @@ use crate::fixtures::{Pod, pod, t0};
 use crate::pod::Guard;
 
 fn gated() -> Pod {
-    pod("a")
-        .running()
-        .gate("KruisePodReady")
-        .gate("InPlaceUpdateReady")
-        .ready_since("2026-01-01T00:00:00Z")
+    pod("a").running().gate("KruisePodReady").gate("InPlaceUpdateReady").ready_since("2026-01-01T00:00:00Z")
 }
 
 #[test]
@@ -20,10 +16,7 @@ fn sm_50_the_first_true_is_written_once_and_only_with_the_gate() {
     for (pod, written) in [
         (pod("a"), false),
         (gated(), true),
-        (
-            gated().condition("KruisePodReady", "False", "2026-01-01T00:00:00Z"),
-            false,
-        ),
+        (gated().condition("KruisePodReady", "False", "2026-01-01T00:00:00Z"), false),
     ] {
         let view = pod.view();
         let mut edit = Edit::of(&view);
@@ -41,13 +34,7 @@ fn shared_machinery_m17_new_conditions_of_both_gates_travel_in_one_patch() {
     finish_update(&mut edit, t0());
 
     let write = edit.write(Guard::Identity).unwrap();
-    let Act::Patch {
-        part: Part::Status,
-        patch: Patch::Strategic(body),
-    } = write.act
-    else {
-        panic!()
-    };
+    let Act::Patch { part: Part::Status, patch: Patch::Strategic(body) } = write.act else { panic!() };
     assert_eq!(body["metadata"]["uid"], "uid-a");
     assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 2);
 }
@@ -75,9 +62,7 @@ fn sm_51_ready_falls_at_once_and_names_the_gate() {
 
 #[test]
 fn sm_51_without_ready_containers_the_kubelet_decides() {
-    let view = gated()
-        .condition("ContainersReady", "False", "2026-01-01T00:00:00Z")
-        .view();
+    let view = gated().condition("ContainersReady", "False", "2026-01-01T00:00:00Z").view();
     let mut edit = Edit::of(&view);
 
     start_update(&mut edit, t0());
@@ -88,10 +73,7 @@ fn sm_51_without_ready_containers_the_kubelet_decides() {
 #[test]
 fn sm_52_ready_only_after_both_keys_are_gone() {
     let view = gated().view();
-    let other = Key {
-        user_agent: "ContainerRecreateRequest".to_owned(),
-        key: "ns/crr".to_owned(),
-    };
+    let other = Key { user_agent: "ContainerRecreateRequest".to_owned(), key: "ns/crr".to_owned() };
     let mut edit = Edit::of(&view);
 
     hold(&mut edit, Key::pre_delete(), t0());
@@ -124,9 +106,7 @@ fn sm_52_without_the_gate_nothing_is_held() {
 
 #[test]
 fn shared_machinery_m11_a_condition_that_says_the_same_is_not_written_again() {
-    let view = gated()
-        .condition("InPlaceUpdateReady", "True", "2026-01-01T00:00:00Z")
-        .view();
+    let view = gated().condition("InPlaceUpdateReady", "True", "2026-01-01T00:00:00Z").view();
     let mut edit = Edit::of(&view);
 
     finish_update(&mut edit, t0());
@@ -144,22 +124,13 @@ fn sm_30_conditions_that_exist_are_replaced_in_place_under_a_test() {
 
     let write = edit.write(Guard::Version).unwrap();
 
-    let Act::Patch {
-        part: Part::Status,
-        patch: Patch::Json(ops),
-    } = write.act
-    else {
-        panic!()
-    };
+    let Act::Patch { part: Part::Status, patch: Patch::Json(ops) } = write.act else { panic!() };
     let value = json!({"type": "InPlaceUpdateReady", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-06-01T12:00:00Z"});
     assert_eq!(
         ops,
         [
             Op::test("/metadata/resourceVersion", "1"),
-            Op::Replace {
-                path: "/status/conditions/2".to_owned(),
-                value
-            },
+            Op::Replace { path: "/status/conditions/2".to_owned(), value },
         ]
     );
 }

@@ -103,10 +103,7 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
 fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
     match kind {
         Kind::String => text(value, path).map(Value::from),
-        Kind::Bool => value
-            .as_bool()
-            .map(Value::from)
-            .ok_or_else(|| wrong(path, "true or false", value)),
+        Kind::Bool => value.as_bool().map(Value::from).ok_or_else(|| wrong(path, "true or false", value)),
         Kind::Quantity => quantity(value, path),
         Kind::IntOrString if value.is_string() => Ok(value.clone()),
         Kind::Int | Kind::IntOrString => integer(value, path).map(Value::from),
@@ -118,17 +115,13 @@ fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
         },
         Kind::List(item) => {
             let list = value.as_array().ok_or_else(|| wrong(path, "a list", value))?;
-            let items = list
-                .iter()
-                .enumerate()
-                .map(|(i, one)| element(item, one, &format!("{path}[{i}]")));
+            let items = list.iter().enumerate().map(|(i, one)| element(item, one, &format!("{path}[{i}]")));
             items.collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
         Kind::Map(item) => {
             let map = value.as_object().ok_or_else(|| wrong(path, "a map", value))?;
-            let entries = map
-                .iter()
-                .map(|(key, one)| Ok((key.clone(), element(item, one, &format!("{path}.{key}"))?)));
+            let entries =
+                map.iter().map(|(key, one)| Ok((key.clone(), element(item, one, &format!("{path}.{key}"))?)));
             let mut entries = entries.collect::<Result<Vec<_>, Unreadable>>()?;
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             Ok(Value::Object(entries.into_iter().collect()))
@@ -143,11 +136,7 @@ fn element(item: Item, value: &Value, path: &str) -> Result<Value, Unreadable> {
         Item::Quantity => Kind::Quantity,
         Item::Struct(of) => Kind::Struct(of),
     };
-    if value.is_null() {
-        zero(kind, path)
-    } else {
-        decode(kind, value, path)
-    }
+    if value.is_null() { zero(kind, path) } else { decode(kind, value, path) }
 }
 
 fn text<'a>(value: &'a Value, path: &str) -> Result<&'a str, Unreadable> {
@@ -159,17 +148,10 @@ fn integer(value: &Value, path: &str) -> Result<i64, Unreadable> {
 }
 
 fn quantity(value: &Value, path: &str) -> Result<Value, Unreadable> {
-    let written = if value.is_number() {
-        value.to_string()
-    } else {
-        text(value, path)?.to_owned()
-    };
+    let written = if value.is_number() { value.to_string() } else { text(value, path)?.to_owned() };
     match Quantity::read(&written) {
         Ok(quantity) => Ok(Value::from(quantity.to_string())),
-        Err(error) => Err(Unreadable {
-            path: path.to_owned(),
-            problem: error.to_string(),
-        }),
+        Err(error) => Err(Unreadable { path: path.to_owned(), problem: error.to_string() }),
     }
 }
 

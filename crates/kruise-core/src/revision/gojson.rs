@@ -66,10 +66,7 @@ fn write_number(out: &mut String, number: &Number) {
         clippy::cast_precision_loss,
         reason = "the original loses the same digits, and the hash needs its bytes"
     )]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "an integer below 2^64 as a float fits 128 bits"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^64 as a float fits 128 bits")]
     match (number.as_i64(), number.as_f64()) {
         (Some(integer), _) if integer.unsigned_abs() <= 1 << 53 => out.push_str(&integer.to_string()),
         (Some(integer), _) => out.push_str(&((integer as f64) as i128).to_string()),
@@ -116,10 +113,7 @@ mod tests {
 
     #[test]
     fn sm_1_integers_are_plain_and_pass_through_a_float() {
-        assert_eq!(
-            sorted(&json!([1, -5, 9_007_199_254_740_993_i64])),
-            "[1,-5,9007199254740992]"
-        );
+        assert_eq!(sorted(&json!([1, -5, 9_007_199_254_740_993_i64])), "[1,-5,9007199254740992]");
     }
 
     #[test]

@@ -16,15 +16,8 @@ fn check(file: &str, workload: &str, spec: &Value, recorded: &Value) {
         "{file}: hash label"
     );
     if let Some(claim_hash) = recorded["annotations"].get("kruise.io/cloneset-volumeclaimtemplate-hash") {
-        let templates = spec["volumeClaimTemplates"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        assert_eq!(
-            hash::of_claim_templates(&templates).unwrap(),
-            *claim_hash,
-            "{file}: claim hash"
-        );
+        let templates = spec["volumeClaimTemplates"].as_array().cloned().unwrap_or_default();
+        assert_eq!(hash::of_claim_templates(&templates).unwrap(), *claim_hash, "{file}: claim hash");
     }
 }
 
@@ -34,10 +27,9 @@ fn sm_1_sm_2_sm_3_sm_4_recorded_revisions_match_byte_for_byte() {
     for folder in ["cloneset", "statefulset"] {
         for (file, recorded) in golden::folder(folder) {
             let stored = &recorded["stored_v1beta1"];
-            let (Some(revisions), Some(name)) = (
-                recorded["revisions"].as_array(),
-                stored["metadata"]["name"].as_str(),
-            ) else {
+            let (Some(revisions), Some(name)) =
+                (recorded["revisions"].as_array(), stored["metadata"]["name"].as_str())
+            else {
                 continue;
             };
             let Some(first) = revisions.first() else { continue };
@@ -55,10 +47,7 @@ fn sm_10_every_recorded_revision_equals_its_template() {
             continue;
         };
         let template = &recorded["stored_v1alpha1"]["spec"]["template"];
-        assert!(
-            same_template(&revision["data"]["spec"]["template"], template, Writer::Unknown),
-            "{file}"
-        );
+        assert!(same_template(&revision["data"]["spec"]["template"], template, Writer::Unknown), "{file}");
     }
 }
 

@@ -16,9 +16,7 @@ pub fn of_data(data: &str, collisions: i32) -> String {
     let hash = data
         .bytes()
         .chain(collisions.to_string().bytes())
-        .fold(FNV_OFFSET, |hash, byte| {
-            hash.wrapping_mul(FNV_PRIME) ^ u32::from(byte)
-        });
+        .fold(FNV_OFFSET, |hash, byte| hash.wrapping_mul(FNV_PRIME) ^ u32::from(byte));
     hash.to_string().bytes().map(safe).collect()
 }
 
@@ -31,9 +29,7 @@ pub fn deep(bytes: &[u8]) -> u32 {
         let _infallible = write!(text, "{gap}{byte}");
     }
     text.push(']');
-    text.bytes().fold(FNV_OFFSET, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME)
-    })
+    text.bytes().fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// Value of the annotation that tells whether volume claim templates changed; empty without templates (SM-12).
@@ -49,17 +45,10 @@ pub fn of_claim_templates(templates: &[Value]) -> Result<String, Unreadable> {
 
 /// Only name and spec count.
 fn named_claim(template: &Value) -> Result<(String, Value), Unreadable> {
-    let name = template
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let name = template.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut bare = Map::new();
     bare.insert("metadata".to_owned(), json!({"name": name}));
-    bare.insert(
-        "spec".to_owned(),
-        template.get("spec").cloned().unwrap_or_else(|| json!({})),
-    );
+    bare.insert("spec".to_owned(), template.get("spec").cloned().unwrap_or_else(|| json!({})));
     Ok((name, canonical("PersistentVolumeClaim", &Value::Object(bare))?))
 }
 
@@ -97,10 +86,7 @@ mod tests {
     fn sm_33_deep_hash_of_recorded_texts() {
         assert_eq!(deep(b"null"), 86_995_377);
         assert_eq!(deep(br#"{"image":"nginx","name":"nginx"}"#), 2_774_804_510);
-        assert_eq!(
-            deep(br#"{"name":"nginx","image":"nginx","resources":{}}"#),
-            3_581_488_887
-        );
+        assert_eq!(deep(br#"{"name":"nginx","image":"nginx","resources":{}}"#), 3_581_488_887);
     }
 
     #[test]

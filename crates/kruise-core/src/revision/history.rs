@@ -31,16 +31,10 @@ pub fn choose<'a>(
     writer: impl Fn(&Revision) -> Writer,
 ) -> Choice<'a> {
     let number = stored.last().map_or(1, |newest| newest.number.saturating_add(1));
-    let same = stored
-        .iter()
-        .rev()
-        .find(|one| same_template(&one.template, template, writer(one)));
+    let same = stored.iter().rev().find(|one| same_template(&one.template, template, writer(one)));
     match (same, stored.last()) {
         (Some(found), Some(newest)) if found.number == newest.number => Choice::Newest(found),
-        (Some(found), _) => Choice::Older {
-            revision: found,
-            number,
-        },
+        (Some(found), _) => Choice::Older { revision: found, number },
         (None, _) => Choice::Create { number },
     }
 }
@@ -88,25 +82,13 @@ mod tests {
     fn sm_7_newest_is_reused_older_is_renumbered_else_created() {
         let stored = [revision("w-a", 1, "one"), revision("w-b", 4, "two")];
 
-        assert_eq!(
-            choose(&stored, &template("two"), unknown),
-            Choice::Newest(&stored[1])
-        );
+        assert_eq!(choose(&stored, &template("two"), unknown), Choice::Newest(&stored[1]));
         assert_eq!(
             choose(&stored, &template("one"), unknown),
-            Choice::Older {
-                revision: &stored[0],
-                number: 5
-            }
+            Choice::Older { revision: &stored[0], number: 5 }
         );
-        assert_eq!(
-            choose(&stored, &template("three"), unknown),
-            Choice::Create { number: 5 }
-        );
-        assert_eq!(
-            choose(&[], &template("one"), unknown),
-            Choice::Create { number: 1 }
-        );
+        assert_eq!(choose(&stored, &template("three"), unknown), Choice::Create { number: 5 });
+        assert_eq!(choose(&[], &template("one"), unknown), Choice::Create { number: 1 });
     }
 
     #[test]
@@ -115,12 +97,7 @@ mod tests {
         late.created = crate::time::read("2026-01-02T00:00:00Z");
         let mut early = revision("w-d", 2, "x");
         early.created = crate::time::read("2026-01-01T00:00:00Z");
-        let mut all = [
-            late.clone(),
-            revision("w-b", 1, "x"),
-            early.clone(),
-            revision("w-a", 1, "x"),
-        ];
+        let mut all = [late.clone(), revision("w-b", 1, "x"), early.clone(), revision("w-a", 1, "x")];
 
         sort(&mut all);
 
@@ -133,10 +110,7 @@ mod tests {
         let stored: Vec<Revision> = (1..=5).map(|n| revision(&format!("w-{n}"), n, "x")).collect();
         let live = BTreeSet::from([RevisionName::new("w-1"), RevisionName::new("w-5")]);
 
-        let gone: Vec<&str> = surplus(&stored, &live, 1)
-            .into_iter()
-            .map(|one| one.name.as_str())
-            .collect();
+        let gone: Vec<&str> = surplus(&stored, &live, 1).into_iter().map(|one| one.name.as_str()).collect();
 
         assert_eq!(gone, ["w-2", "w-3"]);
         assert!(surplus(&stored, &live, 3).is_empty());

@@ -43,10 +43,9 @@ pub enum Writer {
 /// Compares by canonical value: spelling, key order, nulls and fields that the writer could not know do not count.
 /// A stored template that cannot be decoded is different from everything.
 pub fn same_template(stored: &Value, wanted: &Value, writer: Writer) -> bool {
-    let (Ok(stored), Ok(mut wanted)) = (
-        canonical("PodTemplateSpec", stored),
-        canonical("PodTemplateSpec", wanted),
-    ) else {
+    let (Ok(stored), Ok(mut wanted)) =
+        (canonical("PodTemplateSpec", stored), canonical("PodTemplateSpec", wanted))
+    else {
         return false;
     };
     if writer == Writer::OfThisTemplate {
@@ -120,10 +119,7 @@ mod tests {
             "a stored field that is gone is a change"
         );
         let old_field = template(&json!({"name": "a", "image": "i", "tty": true}));
-        assert!(
-            !same_template(&plain, &old_field, Writer::OfThisTemplate),
-            "every writer knew tty"
-        );
+        assert!(!same_template(&plain, &old_field, Writer::OfThisTemplate), "every writer knew tty");
     }
 
     #[test]

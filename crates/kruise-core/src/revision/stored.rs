@@ -47,10 +47,7 @@ impl Data {
             object.insert("$patch".to_owned(), Value::from("replace"));
         }
         let text = gojson::sorted(&json!({"spec": {"template": directed}}));
-        Ok(Self {
-            template: Arc::new(template),
-            text,
-        })
+        Ok(Self { template: Arc::new(template), text })
     }
 
     /// The exact bytes to store.

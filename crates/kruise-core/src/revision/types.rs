@@ -100,11 +100,7 @@ impl Field {
         let flags: Vec<&'static str> = words.collect();
         let has = |flag: &str| flags.contains(&flag);
         let read = kind_of(word);
-        let kind = if let (Kind::Struct(of), true) = (read, has("&")) {
-            Kind::Inline(of)
-        } else {
-            read
-        };
+        let kind = if let (Kind::Struct(of), true) = (read, has("&")) { Kind::Inline(of) } else { read };
         let empty = match (has("*"), has("?")) {
             (true, true) => Empty::OmittedIfAbsent,
             (true, false) => Empty::NullIfAbsent,
@@ -116,12 +112,7 @@ impl Field {
             Some("") => Merge::AsSet,
             Some(key) => Merge::ByKey(key),
         };
-        Some(Self {
-            name,
-            kind,
-            empty,
-            merge,
-        })
+        Some(Self { name, kind, empty, merge })
     }
 }
 

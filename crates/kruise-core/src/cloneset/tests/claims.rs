@@ -27,10 +27,7 @@ fn reusing() -> Fixture {
 }
 
 fn claim_writes(plan: &Plan) -> Vec<&Act> {
-    plan.writes()
-        .filter(|write| write.resource == Resource::Claim)
-        .map(|write| &write.act)
-        .collect()
+    plan.writes().filter(|write| write.resource == Resource::Claim).map(|write| &write.act).collect()
 }
 
 fn created(plan: &Plan) -> Vec<&str> {
@@ -40,31 +37,19 @@ fn created(plan: &Plan) -> Vec<&str> {
 #[test]
 fn cs_60_claims_without_a_pod_go_and_those_of_a_leaving_pod_go_with_it() {
     let plan = with_claims()
-        .pods([
-            new().instance("aaaaa"),
-            new().instance("bbbbb").deleted("2026-06-01T12:00:10Z"),
-        ])
+        .pods([new().instance("aaaaa"), new().instance("bbbbb").deleted("2026-06-01T12:00:10Z")])
         .claims([claim("aaaaa"), claim("bbbbb"), claim("ccccc")])
         .plan();
 
     let writes = claim_writes(&plan);
     assert_eq!(writes.len(), 2);
-    let Act::Patch {
-        patch: Patch::Json(ops),
-        ..
-    } = writes[0]
-    else {
-        panic!()
-    };
+    let Act::Patch { patch: Patch::Json(ops), .. } = writes[0] else { panic!() };
     assert!(
         matches!(&ops[1], Op::Replace { path, value } if path == "/metadata/ownerReferences/0" && value["kind"] == "Pod" && value["uid"] == "uid-web-bbbbb")
     );
     assert_eq!(
         *writes[1],
-        Act::DeleteUnlessPodExists {
-            uid: Uid::new("uid-claim-ccccc"),
-            pod: PodName::new("web-ccccc")
-        }
+        Act::DeleteUnlessPodExists { uid: Uid::new("uid-claim-ccccc"), pod: PodName::new("web-ccccc") }
     );
 }
 
@@ -73,21 +58,11 @@ fn cs_60_claims_without_an_instance_id_go_and_reuse_keeps_all() {
     let mut nameless = claim("x");
     nameless.instance = None;
 
-    let plan = with_claims()
-        .pods([new().instance("aaaaa")])
-        .claims([claim("aaaaa"), nameless.clone()])
-        .plan();
-    assert_eq!(
-        claim_writes(&plan),
-        [&Act::Delete {
-            uid: Uid::new("uid-claim-x"),
-            version: None
-        }]
-    );
-    let kept = reusing()
-        .pods([new().instance("aaaaa")])
-        .claims([claim("aaaaa"), claim("ccccc"), nameless])
-        .plan();
+    let plan =
+        with_claims().pods([new().instance("aaaaa")]).claims([claim("aaaaa"), nameless.clone()]).plan();
+    assert_eq!(claim_writes(&plan), [&Act::Delete { uid: Uid::new("uid-claim-x"), version: None }]);
+    let kept =
+        reusing().pods([new().instance("aaaaa")]).claims([claim("aaaaa"), claim("ccccc"), nameless]).plan();
     assert!(claim_writes(&kept).is_empty());
 }
 
@@ -97,11 +72,7 @@ fn cloneset_b7_a_claim_whose_pod_runs_under_another_owner_survives() {
         view.strangers.insert(PodName::new("web-ccccc"));
     };
     let deleting: fn(&mut View) = |view| view.deleted = Some(now());
-    let fixture = || {
-        with_claims()
-            .pods([new().instance("aaaaa")])
-            .claims([claim("aaaaa"), claim("ccccc")])
-    };
+    let fixture = || with_claims().pods([new().instance("aaaaa")]).claims([claim("aaaaa"), claim("ccccc")]);
 
     assert!(claim_writes(&fixture().and(stranger).plan()).is_empty());
     assert!(
@@ -136,9 +107,7 @@ fn cs_62_claims_are_made_before_the_pod_and_replace_volumes_of_their_name() {
         writes.iter().map(|write| write.resource).collect::<Vec<_>>(),
         [Resource::Claim, Resource::Pod]
     );
-    let (Act::Create(claim), Act::Create(pod)) = (&writes[0].act, &writes[1].act) else {
-        panic!()
-    };
+    let (Act::Create(claim), Act::Create(pod)) = (&writes[0].act, &writes[1].act) else { panic!() };
     assert_eq!(
         pod["spec"]["volumes"],
         json!([{"name": "data", "persistentVolumeClaim": {"claimName": writes[0].name}}, {"name": "tmp", "emptyDir": {}}])
@@ -153,22 +122,10 @@ fn cs_62_claims_are_made_before_the_pod_and_replace_volumes_of_their_name() {
 #[test]
 fn cs_63_a_deleted_pod_takes_its_claims_along_in_both_modes() {
     for fixture in [with_claims(), reusing()] {
-        let plan = fixture
-            .replicas(0)
-            .pods([new().instance("aaaaa")])
-            .claims([claim("aaaaa")])
-            .plan();
-        let chain = plan
-            .chains
-            .iter()
-            .find(|chain| chain.purpose == Purpose::Delete)
-            .unwrap();
+        let plan = fixture.replicas(0).pods([new().instance("aaaaa")]).claims([claim("aaaaa")]).plan();
+        let chain = plan.chains.iter().find(|chain| chain.purpose == Purpose::Delete).unwrap();
         assert_eq!(
-            chain
-                .writes
-                .iter()
-                .map(|write| write.resource)
-                .collect::<Vec<_>>(),
+            chain.writes.iter().map(|write| write.resource).collect::<Vec<_>>(),
             [Resource::Pod, Resource::Claim]
         );
     }
@@ -177,48 +134,29 @@ fn cs_63_a_deleted_pod_takes_its_claims_along_in_both_modes() {
 #[test]
 fn cloneset_b8_a_reusable_name_is_waited_for_but_not_for_ever() {
     let leaving = |until: &str| {
-        reusing()
-            .pods([new().instance("bbbbb").deleted(until)])
-            .claims([claim("bbbbb")])
-            .plan()
+        reusing().pods([new().instance("bbbbb").deleted(until)]).claims([claim("bbbbb")]).plan()
     };
 
     let waiting = leaving("2026-06-01T12:00:10Z");
     assert!(created(&waiting).is_empty());
-    assert_eq!(
-        waiting.revisit_at,
-        Some(crate::fixtures::at("2026-06-01T12:00:40Z"))
-    );
+    assert_eq!(waiting.revisit_at, Some(crate::fixtures::at("2026-06-01T12:00:40Z")));
     let lost = leaving("2026-06-01T11:59:00Z");
     assert_eq!(created(&lost).len(), 1);
     assert_ne!(created(&lost), ["web-bbbbb"]);
-    let finished = reusing()
-        .pods([new().instance("bbbbb").phase("Failed")])
-        .claims([claim("bbbbb")])
-        .plan();
+    let finished = reusing().pods([new().instance("bbbbb").phase("Failed")]).claims([claim("bbbbb")]).plan();
     assert_ne!(created(&finished), ["web-bbbbb"], "a finished pod keeps its name");
     assert_eq!(created(&finished).len(), 1);
 }
 
 #[test]
 fn cloneset_b22_claims_that_are_going_or_not_ours_give_no_id() {
-    let going = Claim {
-        deleted: Some(now()),
-        ..claim("bbbbb")
-    };
-    let foreign = Claim {
-        owner: ClaimOwner::SomebodyElse,
-        ..claim("ccccc")
-    };
+    let going = Claim { deleted: Some(now()), ..claim("bbbbb") };
+    let foreign = Claim { owner: ClaimOwner::SomebodyElse, ..claim("ccccc") };
 
     let plan = reusing().replicas(2).claims([going, foreign]).plan();
 
     assert_eq!(created(&plan).len(), 2);
-    assert!(
-        created(&plan)
-            .iter()
-            .all(|name| *name != "web-bbbbb" && *name != "web-ccccc")
-    );
+    assert!(created(&plan).iter().all(|name| *name != "web-bbbbb" && *name != "web-ccccc"));
 }
 
 #[test]

@@ -140,20 +140,14 @@ impl Fixture {
     }
 
     pub fn new_name(&self) -> String {
-        Data::of(&self.object["spec"]["template"])
-            .unwrap()
-            .name("web", 0)
-            .to_string()
+        Data::of(&self.object["spec"]["template"]).unwrap().name("web", 0).to_string()
     }
 
     pub fn view(&self) -> View {
         let mut object = self.object.clone();
         if object["status"]["currentRevision"].is_null() {
-            object["status"]["currentRevision"] = json!(if self.current_is_update {
-                self.new_name()
-            } else {
-                self.old_name()
-            });
+            object["status"]["currentRevision"] =
+                json!(if self.current_is_update { self.new_name() } else { self.old_name() });
         }
         let names = [("old", self.old_name()), ("new", self.new_name())];
         let pods = self.pods.iter().enumerate().map(|(i, pod)| {
@@ -169,10 +163,7 @@ impl Fixture {
             }
             Arc::new(pod.view())
         });
-        let revisions = vec![
-            Self::revision(&self.old, 1),
-            Self::revision(&object["spec"]["template"], 2),
-        ];
+        let revisions = vec![Self::revision(&self.old, 1), Self::revision(&object["spec"]["template"], 2)];
         let mut view = View::of(&object, PreparingDelete::Counted).with(pods.collect(), revisions);
         view.claims = self.claims.clone();
         view.gates = self.gates.clone();
@@ -191,12 +182,7 @@ impl Fixture {
         else {
             panic!()
         };
-        let cx = Cx {
-            view: &view,
-            spec: view.spec.as_ref().unwrap(),
-            revisions,
-            now: now(),
-        };
+        let cx = Cx { view: &view, spec: view.spec.as_ref().unwrap(), revisions, now: now() };
         cx.numbers(&cx.counts(super::numbers::Side::Scale))
     }
 }
@@ -222,10 +208,7 @@ fn at(revision: &str, image: &str) -> Pod {
         .label("pod-template-hash", "x")
         .label("lifecycle.apps.kruise.io/state", "Normal")
         .annotation("lifecycle.apps.kruise.io/timestamp", LONG_AGO)
-        .set(
-            "/metadata/ownerReferences",
-            json!([{"uid": "uid-web", "kind": "CloneSet", "controller": true}]),
-        )
+        .set("/metadata/ownerReferences", json!([{"uid": "uid-web", "kind": "CloneSet", "controller": true}]))
         .containers(json!([{"name": "main", "image": image}]))
         .container_status("main", image, image)
         .node("node")
@@ -239,8 +222,7 @@ fn at(revision: &str, image: &str) -> Pod {
 
 impl Pod {
     pub fn not_ready(self) -> Self {
-        self.condition("ContainersReady", "False", LONG_AGO)
-            .condition("Ready", "False", LONG_AGO)
+        self.condition("ContainersReady", "False", LONG_AGO).condition("Ready", "False", LONG_AGO)
     }
 
     pub fn marked(self) -> Self {
@@ -248,29 +230,22 @@ impl Pod {
     }
 
     pub fn named(self, name: &str) -> Self {
-        self.set("/metadata/name", json!(name))
-            .set("/metadata/uid", json!(format!("uid-{name}")))
+        self.set("/metadata/name", json!(name)).set("/metadata/uid", json!(format!("uid-{name}")))
     }
 
     pub fn instance(self, id: &str) -> Self {
-        self.named(&format!("web-{id}"))
-            .label("apps.kruise.io/cloneset-instance-id", id)
+        self.named(&format!("web-{id}")).label("apps.kruise.io/cloneset-instance-id", id)
     }
 }
 
 pub fn count(plan: &Plan, purpose: Purpose) -> usize {
-    plan.chains
-        .iter()
-        .filter(|chain| chain.purpose == purpose)
-        .count()
+    plan.chains.iter().filter(|chain| chain.purpose == purpose).count()
 }
 
 /// Pods that chains of this purpose are about.
 pub fn touched(plan: &Plan, purpose: Purpose) -> Vec<&str> {
     let chains = plan.chains.iter().filter(|chain| chain.purpose == purpose);
-    chains
-        .filter_map(|chain| chain.pod.as_ref().map(crate::ids::PodName::as_str))
-        .collect()
+    chains.filter_map(|chain| chain.pod.as_ref().map(crate::ids::PodName::as_str)).collect()
 }
 
 pub fn reason<'a>(plan: &'a Plan, pod: &str) -> &'a Reason {

@@ -14,43 +14,25 @@ struct Row {
     check: fn(&Numbers) -> bool,
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one table: the worked examples of the specification"
-)]
+#[expect(clippy::too_many_lines, reason = "one table: the worked examples of the specification")]
 fn rows() -> Vec<Row> {
     let row = |what, fixture, check| Row { what, fixture, check };
     vec![
-        row(
-            "R5 P0 U20% S0, 5o",
-            cloneset().replicas(5).pods(many(&old(), 5)),
-            |n| {
-                (n.update.direction, n.update.count, n.update.limit) == (Direction::Forward, 5, 1)
-                    && n.scale_up == 0
-            },
-        ),
-        row(
-            "R3 P0 U20% S1, 3o",
-            cloneset().replicas(3).max_surge(json!(1)).pods(many(&old(), 3)),
-            |n| (n.surge, n.scale_up, n.scale_up_old) == (1, 1, 0),
-        ),
+        row("R5 P0 U20% S0, 5o", cloneset().replicas(5).pods(many(&old(), 5)), |n| {
+            (n.update.direction, n.update.count, n.update.limit) == (Direction::Forward, 5, 1)
+                && n.scale_up == 0
+        }),
+        row("R3 P0 U20% S1, 3o", cloneset().replicas(3).max_surge(json!(1)).pods(many(&old(), 3)), |n| {
+            (n.surge, n.scale_up, n.scale_up_old) == (1, 1, 0)
+        }),
         row(
             "R3 P0 U20% S1, 3o + 1n",
-            cloneset()
-                .replicas(3)
-                .max_surge(json!(1))
-                .pods(many(&old(), 3))
-                .pods([new()]),
+            cloneset().replicas(3).max_surge(json!(1)).pods(many(&old(), 3)).pods([new()]),
             |n| (n.update.count, n.update.limit) == (2, 1),
         ),
-        row(
-            "R4 P99%, 4o",
-            cloneset()
-                .replicas(4)
-                .partition(json!("99%"))
-                .pods(many(&old(), 4)),
-            |n| (n.partition, n.update.count) == (3, 1),
-        ),
+        row("R4 P99%, 4o", cloneset().replicas(4).partition(json!("99%")).pods(many(&old(), 4)), |n| {
+            (n.partition, n.update.count) == (3, 1)
+        }),
         row(
             "R5 U2 S1, one unavailable, another to delete",
             cloneset()
@@ -96,18 +78,12 @@ fn rows() -> Vec<Row> {
         ),
         row(
             "R5 P5, 2n + 3o, gate off",
-            cloneset()
-                .replicas(5)
-                .partition(json!(5))
-                .pods(many(&old(), 3))
-                .pods(many(&new(), 2)),
+            cloneset().replicas(5).partition(json!(5)).pods(many(&old(), 3)).pods(many(&new(), 2)),
             |n| n.update.count == 0,
         ),
-        row(
-            "R3 (was 5) U20%, 5n",
-            cloneset().replicas(3).settled().pods(many(&new(), 5)),
-            |n| (n.scale_down, n.delete_ready_limit) == (2, 3),
-        ),
+        row("R3 (was 5) U20%, 5n", cloneset().replicas(3).settled().pods(many(&new(), 5)), |n| {
+            (n.scale_down, n.delete_ready_limit) == (2, 3)
+        }),
         row(
             "R3 U1, 2n + 1n PreparingDelete",
             cloneset()
@@ -140,11 +116,7 @@ fn rows() -> Vec<Row> {
         ),
         row(
             "R5 P3, 2o + 2n",
-            cloneset()
-                .replicas(5)
-                .partition(json!(3))
-                .pods(many(&old(), 2))
-                .pods(many(&new(), 2)),
+            cloneset().replicas(5).partition(json!(3)).pods(many(&old(), 2)).pods(many(&new(), 2)),
             |n| (n.scale_up, n.scale_up_old) == (1, 1),
         ),
     ]
@@ -185,11 +157,7 @@ fn cs_30_max_unavailable_rounds_up_only_without_surge() {
             .max_unavailable(unavailable.clone())
             .max_surge(surge.clone())
             .pods(many(&old(), 7));
-        assert_eq!(
-            fixture.numbers().update.limit,
-            limit,
-            "{unavailable} with {surge}"
-        );
+        assert_eq!(fixture.numbers().update.limit, limit, "{unavailable} with {surge}");
     }
 }
 
@@ -208,19 +176,10 @@ fn cloneset_b2_on_delete_rounds_up_so_that_a_marked_pod_can_go() {
 
 #[test]
 fn cs_31_an_unreadable_partition_touches_nothing() {
-    let plan = cloneset()
-        .replicas(2)
-        .partition(json!("many"))
-        .pods(many(&old(), 3))
-        .plan();
+    let plan = cloneset().replicas(2).partition(json!("many")).pods(many(&old(), 3)).plan();
 
     assert!(plan.chains.is_empty());
-    assert_eq!(
-        reason(&plan, "web-00"),
-        &Reason::UnreadableSpec {
-            field: "partition".to_owned()
-        }
-    );
+    assert_eq!(reason(&plan, "web-00"), &Reason::UnreadableSpec { field: "partition".to_owned() });
     assert!(plan.status.is_some(), "a condition says what to correct");
 }
 
@@ -234,12 +193,6 @@ fn cs_23_preparing_update_counts_as_new_in_scale_only_with_the_gate() {
             .pods([old().state("PreparingUpdate")])
     };
 
-    assert_eq!(
-        fixture()
-            .gate(Gate::PreparingUpdateAsUpdate)
-            .numbers()
-            .scale_up_old,
-        1
-    );
+    assert_eq!(fixture().gate(Gate::PreparingUpdateAsUpdate).numbers().scale_up_old, 1);
     assert_eq!(fixture().numbers().scale_up_old, 0);
 }

@@ -4,25 +4,13 @@ use super::*;
 use crate::chain::{Op, Patch, Resource, Write};
 
 fn pod_body(chain: &Chain) -> &Value {
-    let write = chain
-        .writes
-        .iter()
-        .find(|write| write.resource == Resource::Pod)
-        .unwrap();
-    let Act::Create(body) = &write.act else {
-        panic!("{write:?}")
-    };
+    let write = chain.writes.iter().find(|write| write.resource == Resource::Pod).unwrap();
+    let Act::Create(body) = &write.act else { panic!("{write:?}") };
     body
 }
 
 fn state_set(write: &Write) -> Option<&str> {
-    let Act::Patch {
-        patch: Patch::Json(ops),
-        ..
-    } = &write.act
-    else {
-        panic!("{write:?}")
-    };
+    let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!("{write:?}") };
     ops.iter().find_map(|op| match op {
         Op::Add { path, value } if path.ends_with("lifecycle.apps.kruise.io~1state") => value.as_str(),
         Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
@@ -32,18 +20,12 @@ fn state_set(write: &Write) -> Option<&str> {
 const HOOK: &str = "hold";
 
 fn hooked() -> Fixture {
-    cloneset().settled().set(
-        "/lifecycle",
-        json!({"preDelete": {"labelsHandler": {HOOK: "on"}}}),
-    )
+    cloneset().settled().set("/lifecycle", json!({"preDelete": {"labelsHandler": {HOOK: "on"}}}))
 }
 
 #[test]
 fn cs_41_missing_pods_are_created_old_ones_first() {
-    let fixture = cloneset()
-        .replicas(5)
-        .partition(json!(3))
-        .pods([old(), new(), new()]);
+    let fixture = cloneset().replicas(5).partition(json!(3)).pods([old(), new(), new()]);
 
     let plan = fixture.plan();
 
@@ -53,10 +35,7 @@ fn cs_41_missing_pods_are_created_old_ones_first() {
         .filter(|chain| chain.purpose == Purpose::Create)
         .map(|chain| &pod_body(chain)["metadata"]["labels"]["controller-revision-hash"])
         .collect();
-    assert_eq!(
-        revisions,
-        [&json!(fixture.old_name()), &json!(fixture.old_name())]
-    );
+    assert_eq!(revisions, [&json!(fixture.old_name()), &json!(fixture.old_name())]);
     assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "CS-3");
 }
 
@@ -72,11 +51,7 @@ fn cs_41_a_limited_scale_out_says_so_and_deletes_nothing() {
     assert_eq!(plan.events.len(), 1);
     assert_eq!(plan.events[0].reason, "ScaleUpLimited");
     assert_eq!(count(&plan, Purpose::Delete), 0);
-    assert_eq!(
-        count(&plan, Purpose::Create),
-        1,
-        "the marked pod does not count as unavailable"
-    );
+    assert_eq!(count(&plan, Purpose::Create), 1, "the marked pod does not count as unavailable");
 }
 
 #[test]
@@ -88,34 +63,20 @@ fn cs_42_a_new_pod_is_the_template_with_labels_gates_and_owner() {
     let chain = &plan.chains[0];
     assert_eq!(chain.writes.len(), 1);
     let body = pod_body(chain);
-    let id = body["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"]
-        .as_str()
-        .unwrap();
+    let id = body["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap();
     assert_eq!(id.len(), 5);
     assert_eq!(body["metadata"]["name"], format!("web-{id}"));
     assert_eq!(body["metadata"]["generateName"], "web-");
-    assert_eq!(
-        body["metadata"]["labels"]["lifecycle.apps.kruise.io/state"],
-        "PreparingNormal"
-    );
-    assert_eq!(
-        body["metadata"]["labels"]["controller-revision-hash"],
-        fixture.new_name()
-    );
-    assert_eq!(
-        body["metadata"]["ownerReferences"][0]["apiVersion"],
-        "apps.kruise.io/v1beta1"
-    );
+    assert_eq!(body["metadata"]["labels"]["lifecycle.apps.kruise.io/state"], "PreparingNormal");
+    assert_eq!(body["metadata"]["labels"]["controller-revision-hash"], fixture.new_name());
+    assert_eq!(body["metadata"]["ownerReferences"][0]["apiVersion"], "apps.kruise.io/v1beta1");
     assert_eq!(
         body["spec"]["readinessGates"],
         json!([{"conditionType": "InPlaceUpdateReady"}, {"conditionType": "KruisePodReady"}])
     );
     assert_eq!(
         chain.done.as_ref().unwrap().message,
-        body["metadata"]["name"]
-            .as_str()
-            .map(|name| format!("created pod {name}"))
-            .unwrap(),
+        body["metadata"]["name"].as_str().map(|name| format!("created pod {name}")).unwrap(),
         "B15: the name, not the object"
     );
 
@@ -139,9 +100,7 @@ fn cs_13_recorded_pods_have_what_ours_would_have() {
         let mut revision = recorded["revisions"][0].clone();
         revision["metadata"] = json!({"name": revision["name"]});
         let revision = Revision::read(&revision).unwrap();
-        let id = pod["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"]
-            .as_str()
-            .unwrap();
+        let id = pod["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap();
         let mut view = view.with(Vec::new(), vec![revision.clone()]);
         view.gates = view.gates.with(Gate::CloneSetShortHash);
 
@@ -149,14 +108,8 @@ fn cs_13_recorded_pods_have_what_ours_would_have() {
 
         let metadata = ours["metadata"].as_object_mut().unwrap();
         metadata.remove("annotations");
-        metadata["labels"]
-            .as_object_mut()
-            .unwrap()
-            .remove("lifecycle.apps.kruise.io/state");
-        metadata["ownerReferences"][0]
-            .as_object_mut()
-            .unwrap()
-            .remove("uid");
+        metadata["labels"].as_object_mut().unwrap().remove("lifecycle.apps.kruise.io/state");
+        metadata["ownerReferences"][0].as_object_mut().unwrap().remove("uid");
         assert_contained(&ours, pod, &file);
         checked += 1;
     }
@@ -184,16 +137,10 @@ fn assert_contained(ours: &Value, theirs: &Value, at: &str) {
 
 #[test]
 fn cs_43_a_released_pre_delete_hook_lets_the_pod_go() {
-    let held = hooked()
-        .replicas(1)
-        .pods([new(), new().state("PreparingDelete").label(HOOK, "on")])
-        .plan();
+    let held = hooked().replicas(1).pods([new(), new().state("PreparingDelete").label(HOOK, "on")]).plan();
     assert!(held.chains.is_empty());
 
-    let released = hooked()
-        .replicas(1)
-        .pods([new(), new().state("PreparingDelete")])
-        .plan();
+    let released = hooked().replicas(1).pods([new(), new().state("PreparingDelete")]).plan();
     assert!(deletes_pod(&released.chains[0]));
 }
 
@@ -203,13 +150,7 @@ fn cs_44_marked_pods_go_while_the_limit_lasts_and_broken_ones_always() {
         .replicas(5)
         .max_unavailable(json!(1))
         .settled()
-        .pods([
-            new().marked(),
-            new().marked(),
-            new().not_ready().marked(),
-            new(),
-            new(),
-        ])
+        .pods([new().marked(), new().marked(), new().not_ready().marked(), new(), new()])
         .plan();
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-00", "web-02"]);
@@ -227,35 +168,17 @@ fn cs_22_pods_named_in_the_spec_count_as_marked() {
         .plan();
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-01"]);
-    assert_eq!(
-        count(&plan, Purpose::TrimSpec),
-        1,
-        "CS-46: web-77 is gone already"
-    );
+    assert_eq!(count(&plan, Purpose::TrimSpec), 1, "CS-46: web-77 is gone already");
 }
 
 #[test]
 fn cs_46_names_that_are_done_leave_the_list() {
-    let plan = cloneset()
-        .settled()
-        .set("/scaleStrategy", json!({"podsToDelete": ["web-77"]}))
-        .pods([new()])
-        .plan();
+    let plan =
+        cloneset().settled().set("/scaleStrategy", json!({"podsToDelete": ["web-77"]})).pods([new()]).plan();
 
-    let Act::Patch {
-        patch: Patch::Json(ops),
-        ..
-    } = &plan.chains[0].writes[0].act
-    else {
-        panic!()
-    };
+    let Act::Patch { patch: Patch::Json(ops), .. } = &plan.chains[0].writes[0].act else { panic!() };
     assert_eq!(ops[0], Op::test("/metadata/resourceVersion", "7"));
-    assert_eq!(
-        ops[1],
-        Op::Remove {
-            path: "/spec/scaleStrategy/podsToDelete".to_owned()
-        }
-    );
+    assert_eq!(ops[1], Op::Remove { path: "/spec/scaleStrategy/podsToDelete".to_owned() });
 }
 
 #[test]
@@ -290,17 +213,8 @@ fn cloneset_b9_one_pod_stuck_in_its_hook_does_not_block_scale_in() {
     let rest = || vec![new(); 3];
 
     let enough = hooked().replicas(3).pods([stuck()]).pods(rest()).plan();
-    assert_eq!(
-        count(&enough, Purpose::Delete),
-        0,
-        "the pending deletion is the one that is wanted"
-    );
-    let more = hooked()
-        .replicas(2)
-        .max_unavailable(json!(2))
-        .pods([stuck()])
-        .pods(rest())
-        .plan();
+    assert_eq!(count(&enough, Purpose::Delete), 0, "the pending deletion is the one that is wanted");
+    let more = hooked().replicas(2).max_unavailable(json!(2)).pods([stuck()]).pods(rest()).plan();
     assert_eq!(count(&more, Purpose::Delete), 1);
 }
 
@@ -313,15 +227,8 @@ fn cs_40_deletions_that_are_no_longer_needed_are_cancelled() {
     let marked = hooked().replicas(2).pods([new(), stuck().marked()]).plan();
     assert!(marked.chains.is_empty(), "somebody asked for it");
     let marks = json!({"preDelete": {"labelsHandler": {HOOK: "on"}, "markPodNotReady": true}});
-    let unready = hooked()
-        .set("/lifecycle", marks)
-        .replicas(2)
-        .pods([new(), stuck()])
-        .plan();
-    assert!(
-        unready.chains.is_empty(),
-        "SM-45: markPodNotReady cannot be cancelled"
-    );
+    let unready = hooked().set("/lifecycle", marks).replicas(2).pods([new(), stuck()]).plan();
+    assert!(unready.chains.is_empty(), "SM-45: markPodNotReady cannot be cancelled");
 }
 
 #[test]
@@ -339,18 +246,9 @@ fn cs_47_a_held_pod_is_marked_and_deleted_later() {
 
 #[test]
 fn cs_48_scaling_works_while_paused_and_on_delete() {
-    for fixture in [
-        cloneset().paused(),
-        cloneset().set("/updateStrategy", json!({"type": "OnDelete"})),
-    ] {
-        assert_eq!(
-            count(&fixture.clone().replicas(2).pods([old()]).plan(), Purpose::Create),
-            1
-        );
-        assert_eq!(
-            count(&fixture.replicas(1).pods([old(), old()]).plan(), Purpose::Delete),
-            1
-        );
+    for fixture in [cloneset().paused(), cloneset().set("/updateStrategy", json!({"type": "OnDelete"}))] {
+        assert_eq!(count(&fixture.clone().replicas(2).pods([old()]).plan(), Purpose::Create), 1);
+        assert_eq!(count(&fixture.replicas(1).pods([old(), old()]).plan(), Purpose::Delete), 1);
     }
 }
 
@@ -362,16 +260,9 @@ fn cloneset_b17_deletions_carry_the_uid_and_victims_their_version() {
     let victim = cloneset().replicas(0).settled().pods([new()]).plan();
     assert_eq!(
         delete(&victim),
-        Act::Delete {
-            uid: uid.clone(),
-            version: Some(crate::ids::ResourceVersion::new("1"))
-        }
+        Act::Delete { uid: uid.clone(), version: Some(crate::ids::ResourceVersion::new("1")) }
     );
-    let named = cloneset()
-        .max_unavailable(json!(1))
-        .settled()
-        .pods([new().marked()])
-        .plan();
+    let named = cloneset().max_unavailable(json!(1)).settled().pods([new().marked()]).plan();
     assert_eq!(delete(&named), Act::Delete { uid, version: None });
 }
 
@@ -381,18 +272,8 @@ fn cs_5_pods_that_the_selector_lost_are_released_and_replaced() {
 
     assert_eq!(touched(&plan, Purpose::Release), ["web-00"]);
     assert_eq!(count(&plan, Purpose::Create), 1);
-    let released = plan
-        .chains
-        .iter()
-        .find(|chain| chain.purpose == Purpose::Release)
-        .unwrap();
-    let Act::Patch {
-        patch: Patch::Json(ops),
-        ..
-    } = &released.writes[0].act
-    else {
-        panic!()
-    };
+    let released = plan.chains.iter().find(|chain| chain.purpose == Purpose::Release).unwrap();
+    let Act::Patch { patch: Patch::Json(ops), .. } = &released.writes[0].act else { panic!() };
     assert_eq!(ops[0], Op::test("/metadata/ownerReferences/0/uid", "uid-web"));
 }
 
@@ -411,11 +292,7 @@ fn cs_6_finished_and_terminating_pods_are_replaced_at_once() {
 #[test]
 fn cs_2_while_it_is_being_deleted_only_the_status_is_written() {
     let deleted: fn(&mut View) = |view| view.deleted = Some(now());
-    let plan = cloneset()
-        .replicas(5)
-        .pods([old(), new().marked()])
-        .and(deleted)
-        .plan();
+    let plan = cloneset().replicas(5).pods([old(), new().marked()]).and(deleted).plan();
 
     assert!(plan.chains.is_empty());
     assert!(plan.status.is_some());
@@ -426,8 +303,7 @@ fn cs_2_while_it_is_being_deleted_only_the_status_is_written() {
 fn cs_52_scale_in_follows_the_template_constraints() {
     let zones: fn(&mut View) = |view| {
         for (node, zone) in [("n1", "east"), ("n2", "west"), ("n3", "west")] {
-            view.node_labels
-                .insert(node.to_owned(), [("zone".to_owned(), zone.to_owned())].into());
+            view.node_labels.insert(node.to_owned(), [("zone".to_owned(), zone.to_owned())].into());
         }
     };
     let mut fixture = cloneset()
