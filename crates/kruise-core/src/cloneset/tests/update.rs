@@ -147,7 +147,7 @@ fn cs_77_recreating_deletes_at_once_and_only_a_held_pod_is_marked() {
     assert!(writes.contains(&Op::add("/metadata/labels/lifecycle.apps.kruise.io~1state", "PreparingDelete")));
 
     let waiting = fixture(hook).pods([old().label("hold", "on").state("PreparingDelete").marked()]).plan();
-    assert!(waiting.chains.is_empty(), "B18: once");
+    assert!(waiting.chains.is_empty(), "cloneset/B18: once");
     assert_eq!(reason(&waiting, "web-00"), &Reason::HookHeld { hook: HookPoint::PreDelete });
 }
 

@@ -101,10 +101,10 @@ impl World {
                 revision["metadata"]["resourceVersion"] = version;
                 self.revisions.insert(write.name.clone(), revision);
             }
-            (Resource::Pod, Act::Delete { uid, version }) => {
+            (Resource::Pod, Act::Delete { uid, version: wanted_version }) => {
                 let pod = &self.pods.get(&write.name).ok_or(Conflict)?["metadata"];
                 let is_same = pod["uid"] == uid.as_str()
-                    && version.as_ref().is_none_or(|wanted| pod["resourceVersion"] == wanted.as_str());
+                    && wanted_version.as_ref().is_none_or(|wanted| pod["resourceVersion"] == wanted.as_str());
                 if !is_same {
                     return Err(Conflict);
                 }
@@ -136,6 +136,7 @@ impl World {
     /// Nodes do their work: schedule, start containers with the spec's images, report readiness.
     pub fn nodes(&mut self) {
         let now = time::seconds(self.now);
+        let text = |holds| if holds { "True" } else { "False" };
         for pod in self.pods.values_mut() {
             let before = pod.clone();
             pod["spec"]["nodeName"] = json!("node");
@@ -163,8 +164,8 @@ impl World {
             let is_true =
                 |kind: &String| conditions.iter().any(|one| one["type"] == **kind && one["status"] == "True");
             let ready = all_ready && gates.iter().all(is_true);
-            condition(pod, "ContainersReady", all_ready, &now);
-            condition(pod, "Ready", ready, &now);
+            condition(pod, "ContainersReady", text(all_ready), &now);
+            condition(pod, "Ready", text(ready), &now);
             if *pod != before {
                 self.version += 1;
                 pod["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -197,8 +198,7 @@ impl World {
     }
 }
 
-fn condition(pod: &mut Value, kind: &str, status: bool, now: &str) {
-    let status = if status { "True" } else { "False" };
+fn condition(pod: &mut Value, kind: &str, status: &str, now: &str) {
     let list = pod["status"]["conditions"].as_array_mut().unwrap();
     match list.iter_mut().find(|one| one["type"] == kind) {
         Some(one) if one["status"] == status => {}
@@ -239,12 +239,12 @@ fn operation(object: &mut Value, op: &Op) -> Result<(), Conflict> {
             match object.pointer_mut(parent).ok_or(Conflict)? {
                 Value::Array(list) if key == "-" => list.push(value.clone()),
                 Value::Array(list) => {
-                    *list.get_mut(key.parse::<usize>().unwrap()).ok_or(Conflict)? = value.clone()
+                    *list.get_mut(key.parse::<usize>().unwrap()).ok_or(Conflict)? = value.clone();
                 }
                 Value::Object(map) => {
                     map.insert(key, value.clone());
                 }
-                other => panic!("{other}"),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(Conflict),
             }
             Ok(())
         }
