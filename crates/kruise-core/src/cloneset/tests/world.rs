@@ -52,7 +52,7 @@ impl World {
     pub fn view(&self) -> View {
         let pods =
             self.pods.values().map(|pod| Arc::new(serde_json::from_value(pod.clone()).unwrap())).collect();
-        let revisions = self.revisions.values().filter_map(Revision::read).collect();
+        let revisions = self.revisions.values().filter_map(Revision::read).map(Arc::new).collect();
         let mut view = View::of(&self.cloneset, PreparingDelete::Counted).with(pods, revisions);
         view.seed = self.version;
         view
