@@ -73,6 +73,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         predownload::cloneset(&cx, &mut plan);
         scale::scale(&cx, &mut plan);
         update::update(&cx, &mut plan);
+        scale::drop_broken(&cx, &mut plan);
         refresh::refresh(&cx, &mut plan);
         trim(&cx, &mut plan);
         plan.act_if(revisions::truncate(view, spec, revisions));

@@ -20,7 +20,7 @@ fn cs_75_pod_that_is_down_already_is_updated_for_free() {
         cloneset().replicas(3).max_unavailable(json!(1)).pods([old().not_ready(), old(), new()]).plan();
 
     assert_eq!(touched(&plan, Purpose::UpdateInPlace), ["web-00"]);
-    assert_eq!(reason(&plan, "web-01"), &Reason::TargetUnavailable { down: 1, limit: 1 });
+    assert_eq!(reason(&plan, "web-01"), &Reason::MaxUnavailable { down: 1, limit: 1 });
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn cs_75_available_pods_wait_while_the_limit_is_used_up() {
         .plan();
 
     assert!(plan.chains.is_empty());
-    assert_eq!(reason(&plan, "web-02"), &Reason::TargetUnavailable { down: 2, limit: 2 });
+    assert_eq!(reason(&plan, "web-02"), &Reason::MaxUnavailable { down: 2, limit: 2 });
 }
 
 #[test]
@@ -52,6 +52,20 @@ fn cs_75_pods_broken_by_an_intermediate_revision_never_block_its_repair() {
 
     assert_eq!(touched(&plan, Purpose::Recreate), ["web-02", "web-03"]);
     assert_eq!(reason(&plan, "web-00"), &Reason::MaxUnavailable { down: 2, limit: 2 });
+}
+
+#[test]
+fn cs_39_a_broken_old_pod_and_a_marked_new_one_do_not_wait_for_each_other() {
+    let plan = cloneset()
+        .replicas(3)
+        .max_unavailable(json!(0))
+        .max_surge(json!(1))
+        .policy("ReCreate")
+        .pods([old().not_ready(), new().marked(), new(), new()])
+        .plan();
+
+    assert_eq!(touched(&plan, Purpose::Recreate), ["web-00"]);
+    assert_eq!(reason(&plan, "web-01"), &Reason::DeleteLimit { limit: 0 });
 }
 
 #[test]
