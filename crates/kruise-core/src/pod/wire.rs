@@ -1,5 +1,4 @@
-//! From the wire object to the slim pod. Lenient: a field that cannot be read counts as absent, so that one odd pod
-//! never breaks a list.
+//! From the wire object to the slim pod. What the API server leaves out counts as absent or zero.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +43,9 @@ struct Meta {
 
 #[derive(Deserialize)]
 struct Reference {
+    #[serde(default)]
     uid: String,
+    #[serde(default)]
     kind: Arc<str>,
     controller: Option<bool>,
 }

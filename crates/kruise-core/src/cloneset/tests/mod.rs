@@ -2,6 +2,7 @@
 
 mod admission;
 mod claims;
+mod golden;
 mod numbers;
 mod plan;
 mod properties;
