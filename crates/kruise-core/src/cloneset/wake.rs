@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 
 use kruise_api::conditions;
 
-use crate::inplace;
+use crate::inplace::{self, Incomplete};
 use crate::lifecycle::{Hooks, State};
 use crate::pod::{PodView, Status};
+
+/// Conditions that rules read; with their times, because availability counts from them.
+const WATCHED: [&str; 3] =
+    [conditions::POD_READY, conditions::IN_PLACE_UPDATE_READY, conditions::KRUISE_POD_READY];
 
 /// Whether an update event matters to the planner; what is ignored here must not change any plan.
 pub fn matters(old: &PodView, new: &PodView, hooks: Option<&Hooks>) -> bool {
@@ -14,7 +18,8 @@ pub fn matters(old: &PodView, new: &PodView, hooks: Option<&Hooks>) -> bool {
         || old.owners != new.owners
         || old.containers != new.containers
         || old.annotations != new.annotations
-        || old.is_ready() != new.is_ready()
+        || WATCHED.iter().any(|kind| old.condition(kind) != new.condition(kind))
+        || old.phase != new.phase
         || old.is_active() != new.is_active()
         || old.node != new.node
         || hook_finalizers(old, hooks) != hook_finalizers(new, hooks)
@@ -36,12 +41,16 @@ fn hook_finalizers<'a>(pod: &'a PodView, hooks: Option<&Hooks>) -> BTreeSet<&'a 
         .collect()
 }
 
-/// An in-place update that is complete but not yet declared so.
+/// An in-place update whose last batch is complete: it may be declared finished, or the next batch may start.
 fn may_finish(pod: &PodView) -> bool {
     let is_open = State::of(pod) != State::Normal
         || (pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
             && !pod.condition_is(conditions::IN_PLACE_UPDATE_READY, Status::True));
-    is_open && inplace::is_complete(pod).is_ok()
+    is_open
+        && matches!(
+            inplace::is_complete(pod),
+            Ok(()) | Err(Incomplete::NextBatch | Incomplete::UnreadableState)
+        )
 }
 
 #[cfg(test)]
@@ -64,6 +73,10 @@ mod tests {
         assert!(changed(before.clone().label("l", "v")));
         assert!(changed(before.clone().not_ready()));
         assert!(changed(before.clone().phase("Failed")));
+        assert!(
+            changed(before.clone().ready_since("2026-05-02T00:00:00Z")),
+            "availability counts from that time"
+        );
         assert!(
             changed(before.clone().condition("InPlaceUpdateReady", "False", LONG_AGO)),
             "complete, not declared"
