@@ -1,1 +1,20 @@
-//! A real Kubernetes on this machine.
+//! A real Kubernetes on this machine: for tests, for trying things out and for measuring.
+//!
+//! Lives here: building and running etcd, the control plane and real nodes; driving simulated nodes against a
+//! real API server; the benchmark.
+//! Must not live here: anything that ships in a production image, any rule about a kind of ours.
+//!
+//! To follow a start: [`Cluster::start`] asks [`components`] for binaries, makes [`certs`], and has a
+//! [`keeper`] process start the parts, so that they end with us whatever ends us.
+
+pub mod certs;
+pub mod cluster;
+pub mod components;
+mod control_plane;
+mod error;
+pub mod keeper;
+mod kubeconfig;
+pub mod wait;
+
+pub use cluster::{Cluster, Options};
+pub use error::TestbedError;

@@ -1,0 +1,244 @@
+//! One real control plane: start, reach, stop parts of it.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kube::{Client, Config};
+
+use crate::TestbedError;
+use crate::components::{self, Binaries, Component};
+use crate::control_plane::{self, Addresses, Files};
+use crate::keeper::{Keeper, Start};
+
+/// Longer than any part takes on a busy machine of two cores.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+const PROBE_EVERY: Duration = Duration::from_millis(100);
+
+/// What to start.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Log all writes (see [`Cluster::audit_log`]).
+    pub audit: bool,
+    /// A fixed port for the API server; otherwise one of the instance's own.
+    pub port: Option<u16>,
+    /// Appended to the API server's flags: they win over ours.
+    pub api_server_args: Vec<String>,
+}
+
+/// A running control plane. Dropping it ends all parts and removes their files.
+pub struct Cluster {
+    keeper: Keeper,
+    files: Files,
+    addresses: Addresses,
+    binaries: ControlPlane,
+    client: Client,
+    pids: Vec<(&'static str, u32)>,
+}
+
+struct ControlPlane {
+    etcd: Binaries,
+    kubernetes: Binaries,
+}
+
+impl Cluster {
+    /// Builds what is missing, starts all parts and returns when they serve.
+    pub async fn start(options: Options) -> Result<Self, TestbedError> {
+        let binaries = tokio::task::spawn_blocking(|| {
+            let etcd = components::ensure(Component::Etcd)?;
+            Ok::<_, TestbedError>(ControlPlane { etcd, kubernetes: components::ensure(Component::Kubernetes)? })
+        })
+        .await
+        .map_err(|error| TestbedError::Unfit(error.to_string()))??;
+        let keeper = Keeper::start(&keeper_program()?)?;
+        let addresses = addresses(keeper.first_port(), options.port)?;
+        let log_dir = keeper.dir().join("log");
+        std::fs::create_dir_all(&log_dir).map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
+        let files = Files::write(keeper.dir(), &addresses)?;
+        let client = client(&files.admin_kubeconfig, "kruise-testbed").await?;
+        let mut cluster = Self { keeper, files, addresses, binaries, client, pids: Vec::new() };
+        cluster.start_parts(&options).await?;
+        Ok(cluster)
+    }
+
+    async fn start_parts(&mut self, options: &Options) -> Result<(), TestbedError> {
+        let (files, at) = (&self.files, &self.addresses);
+        let etcd = control_plane::etcd(files, at, &self.binaries.etcd);
+        let mut api_server = control_plane::api_server(files, at, &self.binaries.kubernetes);
+        if options.audit {
+            control_plane::audit(files, &mut api_server)?;
+        }
+        api_server.args.extend(options.api_server_args.iter().cloned());
+        let controller_manager = control_plane::controller_manager(files, at, &self.binaries.kubernetes);
+        let scheduler = control_plane::scheduler(files, at, &self.binaries.kubernetes);
+        // The API server retries until etcd is there, the others until the API server is: all start at once.
+        for (name, start) in [
+            ("etcd", etcd),
+            ("kube-apiserver", api_server),
+            ("kube-controller-manager", controller_manager),
+            ("kube-scheduler", scheduler),
+        ] {
+            let pid = self.keeper.spawn(start)?;
+            self.pids.push((name, pid));
+        }
+        self.until_serving("kube-apiserver", self.addresses.api_server, "/readyz").await?;
+        self.until_serving("kube-controller-manager", self.addresses.controller_manager, "/healthz").await?;
+        self.until_serving("kube-scheduler", self.addresses.scheduler, "/healthz").await?;
+        self.until_accounts_exist().await
+    }
+
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A client that calls itself `user_agent`, so that the audit log tells its writes apart.
+    pub async fn client_named(&self, user_agent: &str) -> Result<Client, TestbedError> {
+        client(&self.files.admin_kubeconfig, user_agent).await
+    }
+
+    pub fn kubeconfig(&self) -> &Path {
+        &self.files.admin_kubeconfig
+    }
+
+    pub fn kubectl(&self) -> PathBuf {
+        self.binaries.kubernetes.path("kubectl")
+    }
+
+    /// Directory with everything of this cluster; gone when it is.
+    pub fn dir(&self) -> &Path {
+        self.keeper.dir()
+    }
+
+    pub fn log_dir(&self) -> PathBuf {
+        self.keeper.dir().join("log")
+    }
+
+    /// One JSON event a line, if asked for with [`Options::audit`].
+    pub fn audit_log(&self) -> PathBuf {
+        self.files.audit_log()
+    }
+
+    /// Process ids of the control plane, by name of the part.
+    pub fn pids(&self) -> &[(&'static str, u32)] {
+        &self.pids
+    }
+
+    /// Runs one more program as part of the cluster: it ends with it and logs beside the others.
+    pub fn spawn(&self, name: &str, program: PathBuf, args: Vec<String>) -> Result<u32, TestbedError> {
+        let log = self.files.log(name);
+        self.keeper.spawn(Start { name: name.to_owned(), program, args, log, ..Start::default() })
+    }
+
+    /// Ends a part at once: a program given to [`Cluster::spawn`] or a part of the control plane.
+    pub fn stop(&self, name: &str) -> Result<(), TestbedError> {
+        self.keeper.stop(name)
+    }
+
+    /// How a part ended, if it did.
+    pub fn ended(&self, name: &str) -> Option<String> {
+        self.keeper.ended(name)
+    }
+
+    async fn until_serving(&self, part: &str, port: u16, path: &str) -> Result<(), TestbedError> {
+        let client = client_at(&self.files.admin_kubeconfig, "kruise-testbed", Some(port)).await?;
+        self.until(part, || async {
+            let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
+            client.request_text(request).await.map(drop).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    /// Pods are refused until the controller manager has made their namespace's account.
+    async fn until_accounts_exist(&self) -> Result<(), TestbedError> {
+        use k8s_openapi::api::core::v1::ServiceAccount;
+        let accounts: kube::Api<ServiceAccount> = kube::Api::namespaced(self.client(), "default");
+        self.until("kube-controller-manager", || async {
+            accounts.get("default").await.map(drop).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    async fn until<F>(&self, part: &str, mut probe: impl FnMut() -> F) -> Result<(), TestbedError>
+    where
+        F: Future<Output = Result<(), String>>,
+    {
+        let started = Instant::now();
+        loop {
+            let Err(last) = probe().await else { return Ok(()) };
+            let log = self.files.log(part);
+            if let Some(status) = self.keeper.ended(part) {
+                return Err(TestbedError::PartEnded { part: part.into(), status, tail: tail(&log), log });
+            }
+            if started.elapsed() >= READY_WITHIN {
+                let seconds = READY_WITHIN.as_secs();
+                return Err(TestbedError::NotReady { part: part.into(), seconds, last, tail: tail(&log), log });
+            }
+            tokio::time::sleep(PROBE_EVERY).await;
+        }
+    }
+}
+
+/// The keeper is this crate's binary: of the same build as the running program, else built now.
+fn keeper_program() -> Result<PathBuf, TestbedError> {
+    let own = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
+    if own.file_name().is_some_and(|name| name == "kruise-testbed") {
+        return Ok(own);
+    }
+    // Tests run from target/<profile>/deps; cargo answers at once when the binary is up to date.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = std::process::Command::new(cargo)
+        .args(["build", "--quiet", "--package", "kruise-testbed", "--bin", "kruise-testbed"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .map_err(TestbedError::io("starting cargo to build the keeper"))?;
+    let profile_dir = own.ancestors().find(|dir| dir.join("kruise-testbed").is_file()).map(Path::to_owned);
+    match profile_dir {
+        Some(dir) if status.success() => Ok(dir.join("kruise-testbed")),
+        Some(_) | None => Err(TestbedError::Unfit(
+            "the program kruise-testbed was not found beside the tests: run `cargo build -p kruise-testbed`".into(),
+        )),
+    }
+}
+
+fn addresses(first: u16, fixed: Option<u16>) -> Result<Addresses, TestbedError> {
+    if let Some(port) = fixed
+        && std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err()
+    {
+        return Err(TestbedError::PortInUse { port });
+    }
+    Ok(Addresses {
+        etcd: first,
+        etcd_peer: first + 1,
+        api_server: fixed.unwrap_or(first + 2),
+        controller_manager: first + 3,
+        scheduler: first + 4,
+        bind: Ipv4Addr::LOCALHOST,
+        advertise: Ipv4Addr::LOCALHOST,
+    })
+}
+
+async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, TestbedError> {
+    client_at(kubeconfig, user_agent, None).await
+}
+
+/// A client for the kubeconfig's user, at another port of this machine if given.
+async fn client_at(kubeconfig: &Path, user_agent: &str, port: Option<u16>) -> Result<Client, TestbedError> {
+    let unfit = |error: String| TestbedError::Unfit(format!("{}: {error}", kubeconfig.display()));
+    let read = kube::config::Kubeconfig::read_from(kubeconfig).map_err(|error| unfit(error.to_string()))?;
+    let mut config = Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
+        .await
+        .map_err(|error| unfit(error.to_string()))?;
+    if let Some(port) = port {
+        config.cluster_url = Addresses::url(port, "").parse().map_err(|_| unfit("not an address".into()))?;
+    }
+    let value = http::HeaderValue::from_str(user_agent).map_err(|error| unfit(error.to_string()))?;
+    config.headers.push((http::header::USER_AGENT, value));
+    Client::try_from(config).map_err(|error| unfit(error.to_string()))
+}
+
+/// The last lines of a log, for an error message.
+fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
+    let lines: Vec<&str> = text.lines().rev().take(10).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+}

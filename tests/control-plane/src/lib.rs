@@ -1,0 +1,6 @@
+//! Tests on the real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler; simulated nodes.
+//!
+//! One library whose tests are one binary, so that all of them share one control plane.
+
+#[cfg(test)]
+mod testbed;
