@@ -12,8 +12,11 @@ pub mod cluster;
 pub mod components;
 mod control_plane;
 mod error;
+pub mod images;
 pub mod keeper;
 mod kubeconfig;
+pub mod node;
+pub mod registry;
 pub mod wait;
 
 pub use cluster::{Cluster, Options};

@@ -11,4 +11,4 @@ pub mod testapp;
 
 pub use image::{BuiltImage, Digest, Image};
 pub use reference::Reference;
-pub use standard::standard;
+pub use standard::{PAUSE, standard};
