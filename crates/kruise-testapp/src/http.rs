@@ -79,13 +79,18 @@ impl Answer {
     }
 }
 
-/// Fetches `http://HOST:PORT/PATH`; the whole answer, head included, is what the caller gets.
+/// Fetches `http://HOST[:PORT]/PATH`; the whole answer, head included, is what the caller gets.
 pub fn fetch(url: &str) -> io::Result<String> {
     let rest = url
         .strip_prefix("http://")
         .ok_or_else(|| io::Error::other("only http:// can be fetched"))?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let address = host
+    let with_port = if host.contains(':') {
+        host.to_owned()
+    } else {
+        format!("{host}:80")
+    };
+    let address = with_port
         .to_socket_addrs()?
         .next()
         .ok_or_else(|| io::Error::other("the host has no address"))?;

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -37,6 +38,8 @@ pub enum Leftover {
     FilesNamed { dir: PathBuf, prefix: String },
     /// Symbolic links of a shared directory that lead below ours.
     LinksInto { dir: PathBuf, target: PathBuf },
+    /// A socket at a fixed place, shared by all kubelets of the machine, once nobody answers there.
+    DeadSocket { path: PathBuf },
     /// Sockets of containerd's shims, known from the files that containerd keeps in its state directory.
     ShimSockets { state: PathBuf },
 }
@@ -58,6 +61,7 @@ impl Leftover {
             Self::LinksInto { dir, target } => remove_files(dir, |path| {
                 fs::read_link(path).is_ok_and(|leads_to| leads_to.starts_with(target))
             }),
+            Self::DeadSocket { path } => remove_dead_socket(path),
             Self::ShimSockets { state } => remove_shim_sockets(state),
         }
     }
@@ -196,6 +200,13 @@ fn remove_file(path: &Path) -> io::Result<()> {
     }
 }
 
+fn remove_dead_socket(path: &Path) -> io::Result<()> {
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove_file(path),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// `<state>/<runtime>/<namespace>/<container>/bootstrap.json` names the socket of the container's shim.
 fn remove_shim_sockets(state: &Path) -> io::Result<()> {
     let tasks = state.join("io.containerd.runtime.v2.task");
@@ -277,6 +288,9 @@ mod tests {
             Leftover::LinksInto {
                 dir: nowhere.clone(),
                 target: nowhere.clone(),
+            },
+            Leftover::DeadSocket {
+                path: nowhere.clone(),
             },
             Leftover::ShimSockets { state: nowhere },
         ] {

@@ -104,6 +104,7 @@ SystemdCgroup = false
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["{plugin_dir}"]
 conf_dir = "{dir}/cni"
+use_internal_loopback = true
 "#,
         state = paths.state().display(),
         socket = paths.socket().display(),

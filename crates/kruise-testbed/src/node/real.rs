@@ -135,6 +135,10 @@ impl RealNode {
                 dir: PathBuf::from("/var/log/containers"),
                 target: dir.clone(),
             },
+            // The one path that kubelet lets nobody change.
+            Leftover::DeadSocket {
+                path: PathBuf::from("/var/lib/kubelet/device-plugins/kubelet.sock"),
+            },
             Leftover::Cgroup {
                 name: self.cgroup.clone(),
             },
