@@ -2,3 +2,5 @@
 //!
 //! Lives here: the kubelet model, later the simulated API server, its actors and its faults.
 //! Must not live here: anything that ships in a production image.
+
+pub mod kubelet;

@@ -22,24 +22,12 @@ HOW: exit (default), ignore, or a number of seconds to linger before the end";
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Pause,
-    Serve {
-        ports: Vec<u16>,
-        term: OnTerm,
-    },
-    Fail {
-        code: u8,
-        after: Duration,
-    },
+    Serve { ports: Vec<u16>, term: OnTerm },
+    Fail { code: u8, after: Duration },
     Hang,
-    Print {
-        lines: Vec<String>,
-        every: Option<Duration>,
-    },
+    Print { lines: Vec<String>, every: Option<Duration> },
     Sleep(Duration),
-    Write {
-        file: String,
-        text: String,
-    },
+    Write { file: String, text: String },
     Exists(String),
 }
 
@@ -54,41 +42,22 @@ impl Command {
             ("hang", []) => Ok(Self::Hang),
             ("serve", ["--term", how, ports @ ..]) => Self::serve(ports, OnTerm::read(how)?),
             ("serve", ports) => Self::serve(ports, OnTerm::Exit),
-            ("fail", []) => Ok(Self::Fail {
-                code: 1,
-                after: Duration::ZERO,
-            }),
-            ("fail", [code]) => Ok(Self::Fail {
-                code: number(code)?,
-                after: Duration::ZERO,
-            }),
-            ("fail", [code, after]) => Ok(Self::Fail {
-                code: number(code)?,
-                after: seconds(after)?,
-            }),
-            ("print", ["--every", every, lines @ ..]) => Ok(Self::Print {
-                lines: owned(lines),
-                every: Some(seconds(every)?),
-            }),
-            ("print", lines) => Ok(Self::Print {
-                lines: owned(lines),
-                every: None,
-            }),
+            ("fail", []) => Ok(Self::Fail { code: 1, after: Duration::ZERO }),
+            ("fail", [code]) => Ok(Self::Fail { code: number(code)?, after: Duration::ZERO }),
+            ("fail", [code, after]) => Ok(Self::Fail { code: number(code)?, after: seconds(after)? }),
+            ("print", ["--every", every, lines @ ..]) => {
+                Ok(Self::Print { lines: owned(lines), every: Some(seconds(every)?) })
+            }
+            ("print", lines) => Ok(Self::Print { lines: owned(lines), every: None }),
             ("sleep", [time]) => Ok(Self::Sleep(seconds(time)?)),
-            ("write", [file, text]) => Ok(Self::Write {
-                file: (*file).to_owned(),
-                text: (*text).to_owned(),
-            }),
+            ("write", [file, text]) => Ok(Self::Write { file: (*file).to_owned(), text: (*text).to_owned() }),
             ("exists", [file]) => Ok(Self::Exists((*file).to_owned())),
             _ => Err(format!("`{}` is no command of mine", args.join(" "))),
         }
     }
 
     fn serve(ports: &[&str], term: OnTerm) -> Result<Self, String> {
-        let mut ports = ports
-            .iter()
-            .map(|port| number(port))
-            .collect::<Result<Vec<u16>, String>>()?;
+        let mut ports = ports.iter().map(|port| number(port)).collect::<Result<Vec<u16>, String>>()?;
         if ports.is_empty() {
             ports.push(80);
         }
@@ -157,8 +126,7 @@ fn ended<T>(result: std::io::Result<T>, file: &str) -> ExitCode {
 
 /// A number in its range, or a sentence about it.
 pub fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| format!("`{text}` is not a number in the range that fits here"))
+    text.parse().map_err(|_| format!("`{text}` is not a number in the range that fits here"))
 }
 
 /// A length of time in whole seconds.
@@ -184,42 +152,15 @@ mod tests {
         for (line, command) in [
             ("pause", Command::Pause),
             ("hang", Command::Hang),
-            (
-                "serve",
-                Command::Serve {
-                    ports: vec![80],
-                    term: OnTerm::Exit,
-                },
-            ),
+            ("serve", Command::Serve { ports: vec![80], term: OnTerm::Exit }),
             (
                 "serve --term ignore 8080 9090",
-                Command::Serve {
-                    ports: vec![8080, 9090],
-                    term: OnTerm::Ignore,
-                },
+                Command::Serve { ports: vec![8080, 9090], term: OnTerm::Ignore },
             ),
-            (
-                "serve --term 2 80",
-                Command::Serve {
-                    ports: vec![80],
-                    term: OnTerm::Linger(two),
-                },
-            ),
-            (
-                "fail",
-                Command::Fail {
-                    code: 1,
-                    after: Duration::ZERO,
-                },
-            ),
+            ("serve --term 2 80", Command::Serve { ports: vec![80], term: OnTerm::Linger(two) }),
+            ("fail", Command::Fail { code: 1, after: Duration::ZERO }),
             ("fail 3 2", Command::Fail { code: 3, after: two }),
-            (
-                "print --every 2 a b",
-                Command::Print {
-                    lines: vec!["a".into(), "b".into()],
-                    every: Some(two),
-                },
-            ),
+            ("print --every 2 a b", Command::Print { lines: vec!["a".into(), "b".into()], every: Some(two) }),
             ("sleep 2", Command::Sleep(two)),
         ] {
             assert_eq!(read(line), Ok(command), "{line}");
@@ -228,14 +169,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_sentence() {
-        for line in [
-            "",
-            "dance",
-            "fail 300",
-            "serve http",
-            "sleep",
-            "serve --term maybe",
-        ] {
+        for line in ["", "dance", "fail 300", "serve http", "sleep", "serve --term maybe"] {
             assert!(read(line).is_err(), "{line}");
         }
     }

@@ -44,27 +44,18 @@ impl Request {
             .filter_map(|pair| pair.split_once('='))
             .map(|(key, value)| (decoded(key), decoded(value)))
             .collect();
-        Self {
-            path: path.to_owned(),
-            query,
-        }
+        Self { path: path.to_owned(), query }
     }
 
     /// The value of a query parameter.
     pub fn value(&self, key: &str) -> Option<&str> {
-        self.query
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
+        self.query.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 
 impl Answer {
     pub fn ok(text: impl Into<String>) -> Self {
-        Self {
-            status: 200,
-            text: text.into(),
-        }
+        Self { status: 200, text: text.into() }
     }
 
     /// Writes the whole answer and announces the end of the connection.
@@ -81,25 +72,14 @@ impl Answer {
 
 /// Fetches `http://HOST[:PORT]/PATH`; the whole answer, head included, is what the caller gets.
 pub fn fetch(url: &str) -> io::Result<String> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or_else(|| io::Error::other("only http:// can be fetched"))?;
+    let rest = url.strip_prefix("http://").ok_or_else(|| io::Error::other("only http:// can be fetched"))?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let with_port = if host.contains(':') {
-        host.to_owned()
-    } else {
-        format!("{host}:80")
-    };
-    let address = with_port
-        .to_socket_addrs()?
-        .next()
-        .ok_or_else(|| io::Error::other("the host has no address"))?;
+    let with_port = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
+    let address =
+        with_port.to_socket_addrs()?.next().ok_or_else(|| io::Error::other("the host has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
-    write!(
-        stream,
-        "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )?;
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
@@ -114,11 +94,7 @@ fn decoded(text: &str) -> String {
             b'+' => out.push(b' '),
             b'%' => {
                 let rest = bytes.as_slice();
-                match rest
-                    .get(..2)
-                    .and_then(|hex| std::str::from_utf8(hex).ok())
-                    .and_then(hex_byte)
-                {
+                match rest.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()).and_then(hex_byte) {
                     Some(value) => {
                         out.push(value);
                         bytes.nth(1);

@@ -49,10 +49,7 @@ impl Server {
                     .map_err(|why| format!("cannot listen on port {port}: {why}"))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self {
-            listeners,
-            state: Arc::default(),
-        })
+        Ok(Self { listeners, state: Arc::default() })
     }
 
     /// Serves every port in threads of its own.
@@ -107,12 +104,7 @@ impl State {
             "/healthz" => switch(&self.unhealthy, request),
             "/ready" => switch(&self.unready, request),
             "/exit" => {
-                return Reaction::Exit(
-                    request
-                        .value("code")
-                        .and_then(|code| code.parse().ok())
-                        .unwrap_or(0),
-                );
+                return Reaction::Exit(request.value("code").and_then(|code| code.parse().ok()).unwrap_or(0));
             }
             "/log" => {
                 println!("{}", request.value("line").unwrap_or_default());
@@ -121,22 +113,13 @@ impl State {
             "/env" => environment(request.value("name")),
             "/file" => match std::fs::read_to_string(request.value("path").unwrap_or_default()) {
                 Ok(text) => Answer::ok(text),
-                Err(why) => Answer {
-                    status: 404,
-                    text: format!("{why}\n"),
-                },
+                Err(why) => Answer { status: 404, text: format!("{why}\n") },
             },
             "/fetch" => match http::fetch(request.value("url").unwrap_or_default()) {
                 Ok(text) => Answer::ok(text),
-                Err(why) => Answer {
-                    status: 502,
-                    text: format!("{why}\n"),
-                },
+                Err(why) => Answer { status: 502, text: format!("{why}\n") },
             },
-            other => Answer {
-                status: 404,
-                text: format!("nothing at {other}\n"),
-            },
+            other => Answer { status: 404, text: format!("nothing at {other}\n") },
         })
     }
 }
@@ -147,27 +130,19 @@ fn switch(off: &AtomicBool, request: &Request) -> Answer {
             off.store(state == "false", Ordering::SeqCst);
             Answer::ok("set\n")
         }
-        None if off.load(Ordering::SeqCst) => Answer {
-            status: 503,
-            text: "no\n".to_owned(),
-        },
+        None if off.load(Ordering::SeqCst) => Answer { status: 503, text: "no\n".to_owned() },
         None => Answer::ok("ok\n"),
     }
 }
 
 fn environment(name: Option<&str>) -> Answer {
     let Some(name) = name else {
-        let lines: Vec<String> = std::env::vars()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let lines: Vec<String> = std::env::vars().map(|(key, value)| format!("{key}={value}")).collect();
         return Answer::ok(lines.join("\n"));
     };
     match std::env::var(name) {
         Ok(value) => Answer::ok(format!("{value}\n")),
-        Err(_) => Answer {
-            status: 404,
-            text: format!("{name} is not set\n"),
-        },
+        Err(_) => Answer { status: 404, text: format!("{name} is not set\n") },
     }
 }
 
@@ -196,10 +171,7 @@ mod tests {
 
     #[test]
     fn exit_carries_its_code() {
-        assert_eq!(
-            State::default().react(&Request::of("/exit?code=3")),
-            Reaction::Exit(3)
-        );
+        assert_eq!(State::default().react(&Request::of("/exit?code=3")), Reaction::Exit(3));
     }
 
     #[test]
@@ -214,11 +186,7 @@ mod tests {
     fn a_server_is_reachable_and_fetches_another() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        Server {
-            listeners: vec![listener],
-            state: Arc::default(),
-        }
-        .start();
+        Server { listeners: vec![listener], state: Arc::default() }.start();
 
         let answer = http::fetch(&format!("http://{address}/fetch?url=http://{address}/healthz")).unwrap();
 

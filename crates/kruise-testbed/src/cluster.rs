@@ -14,7 +14,7 @@ use crate::node::{self, Ground, Parts, RealNode};
 use crate::registry::Registry;
 
 /// Longer than any part takes on a busy machine of two cores.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_mins(2);
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 
 /// What to start.
@@ -53,21 +53,23 @@ struct ControlPlane {
 impl Cluster {
     /// Builds what is missing, starts all parts and returns when they serve.
     pub async fn start(options: Options) -> Result<Self, TestbedError> {
-        let real_nodes = options.real_nodes;
+        let count = options.real_nodes;
         let binaries = tokio::task::spawn_blocking(move || {
             // First: a machine that cannot run nodes should say so before it builds for minutes.
-            let node = (0 < real_nodes).then(node::Kit::collect).transpose()?;
+            let node = (0 < count).then(node::Kit::collect).transpose()?;
             let etcd = components::ensure(Component::Etcd)?;
             let kubernetes = components::ensure(Component::Kubernetes)?;
             Ok::<_, TestbedError>(ControlPlane { etcd, kubernetes, node })
         })
         .await
         .map_err(|error| TestbedError::Unfit(error.to_string()))??;
-        let keeper = Keeper::start(&keeper_program()?)?;
-        let ground = binaries.node.as_ref().map(|kit| Ground::prepare(kit, &keeper, real_nodes)).transpose()?;
+        let keeper = Keeper::start(&program()?)?;
+        let ground =
+            binaries.node.as_ref().map(|kit| Ground::prepare(kit, &keeper, count)).transpose()?;
         let addresses = addresses(keeper.first_port(), options.port, ground.as_ref())?;
         let log_dir = keeper.dir().join("log");
-        std::fs::create_dir_all(&log_dir).map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
+        std::fs::create_dir_all(&log_dir)
+            .map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
         let files = Files::write(keeper.dir(), &addresses)?;
         let client = client(&files.admin_kubeconfig, "kruise-testbed").await?;
         let (pids, real_nodes) = (Vec::new(), Vec::new());
@@ -173,6 +175,12 @@ impl Cluster {
         self.keeper.stop(name)
     }
 
+    /// What to say about a part that ended by itself.
+    pub fn part_ended(&self, part: &str, status: String) -> TestbedError {
+        let log = self.files.log(part);
+        TestbedError::PartEnded { part: part.into(), status, tail: tail(&log), log }
+    }
+
     /// How a part ended, if it did.
     pub fn ended(&self, name: &str) -> Option<String> {
         self.keeper.ended(name)
@@ -204,28 +212,33 @@ impl Cluster {
         let started = Instant::now();
         loop {
             let Err(last) = probe().await else { return Ok(()) };
-            let log = self.files.log(part);
             if let Some(status) = self.keeper.ended(part) {
-                return Err(TestbedError::PartEnded { part: part.into(), status, tail: tail(&log), log });
+                return Err(self.part_ended(part, status));
             }
             if started.elapsed() >= READY_WITHIN {
+                let log = self.files.log(part);
                 let seconds = READY_WITHIN.as_secs();
-                return Err(TestbedError::NotReady { part: part.into(), seconds, last, tail: tail(&log), log });
+                return Err(TestbedError::NotReady {
+                    part: part.into(),
+                    seconds,
+                    last,
+                    tail: tail(&log),
+                    log,
+                });
             }
             tokio::time::sleep(PROBE_EVERY).await;
         }
     }
 }
 
-/// The keeper is this crate's binary: of the same build as the running program, else built now.
-fn keeper_program() -> Result<PathBuf, TestbedError> {
+/// This crate's program, which is also the keeper: of the same build as the running one, else built now.
+pub fn program() -> Result<PathBuf, TestbedError> {
     let own = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
     if own.file_name().is_some_and(|name| name == "kruise-testbed") {
         return Ok(own);
     }
     // Tests run from target/<profile>/deps; cargo answers at once when the binary is up to date.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = std::process::Command::new(cargo)
+    let status = crate::cargo::command()
         .args(["build", "--quiet", "--package", "kruise-testbed", "--bin", "kruise-testbed"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
@@ -234,7 +247,8 @@ fn keeper_program() -> Result<PathBuf, TestbedError> {
     match profile_dir {
         Some(dir) if status.success() => Ok(dir.join("kruise-testbed")),
         Some(_) | None => Err(TestbedError::Unfit(
-            "the program kruise-testbed was not found beside the tests: run `cargo build -p kruise-testbed`".into(),
+            "the program kruise-testbed was not found beside the tests: run `cargo build -p kruise-testbed`"
+                .into(),
         )),
     }
 }
@@ -266,7 +280,8 @@ fn addresses(first: u16, fixed: Option<u16>, ground: Option<&Ground>) -> Result<
     })
 }
 
-async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, TestbedError> {
+/// A client for the user of a kubeconfig.
+pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, TestbedError> {
     client_at(kubeconfig, user_agent, None).await
 }
 

@@ -68,13 +68,21 @@ impl Files {
         let loopback = || vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let mut api_names = loopback();
         api_names.extend(
-            ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
-                .map(str::to_owned),
+            [
+                "kubernetes",
+                "kubernetes.default",
+                "kubernetes.default.svc",
+                "kubernetes.default.svc.cluster.local",
+            ]
+            .map(str::to_owned),
         );
         api_names.extend([at.services.first.to_string(), at.advertise.to_string()]);
-        let api_server = authority
-            .issue("apiserver", &Subject { common_name: "kube-apiserver", names: api_names, ..Subject::default() })?;
-        let etcd = authority.issue("etcd", &Subject { common_name: "etcd", names: loopback(), ..Subject::default() })?;
+        let api_server = authority.issue(
+            "apiserver",
+            &Subject { common_name: "kube-apiserver", names: api_names, ..Subject::default() },
+        )?;
+        let etcd = authority
+            .issue("etcd", &Subject { common_name: "etcd", names: loopback(), ..Subject::default() })?;
         let user = |file: &str, common_name: &str, organization| {
             let pair = authority.issue(file, &Subject { common_name, organization, names: loopback() })?;
             let path = dir.join(format!("{file}.kubeconfig"));
@@ -178,7 +186,8 @@ pub fn audit(files: &Files, start: &mut Start) -> Result<(), TestbedError> {
         "rules": [{"level": "None", "verbs": ["get", "list", "watch"]}, {"level": "Metadata"}],
     });
     let path = files.dir.join("audit-policy.json");
-    std::fs::write(&path, policy.to_string()).map_err(TestbedError::io(format!("writing {}", path.display())))?;
+    std::fs::write(&path, policy.to_string())
+        .map_err(TestbedError::io(format!("writing {}", path.display())))?;
     start.args.push(format!("--audit-policy-file={}", path.display()));
     start.args.push(format!("--audit-log-path={}", files.audit_log().display()));
     Ok(())

@@ -19,16 +19,20 @@ pub enum TestbedError {
     #[error("building {component} failed; the last lines were:\n{tail}")]
     Build { component: &'static str, tail: String },
 
-    #[error("{binary} is not in {dir}, which KRUISE_TESTBED_BIN names: put it there, or unset the variable to have it built")]
+    #[error(
+        "{binary} is not in {dir}, which KRUISE_TESTBED_BIN names: put it there, or unset the variable to have it built"
+    )]
     PrebuiltMissing { binary: String, dir: PathBuf },
 
-    #[error("port {port} on 127.0.0.1 is in use: end the program that listens there, or choose another with --port")]
+    #[error(
+        "port {port} on 127.0.0.1 is in use: end the program that listens there, or choose another with --port"
+    )]
     PortInUse { port: u16 },
 
-    #[error("{part} ended during start ({status}); the end of {log}:\n{tail}")]
+    #[error("{part} ended ({status}); the end of its log, {log}:\n{tail}")]
     PartEnded { part: String, status: String, log: PathBuf, tail: String },
 
-    #[error("{part} was not ready after {seconds} s ({last}); the end of {log}:\n{tail}")]
+    #[error("{part} was not ready after {seconds} s ({last}); the end of its log, {log}:\n{tail}")]
     NotReady { part: String, seconds: u64, last: String, log: PathBuf, tail: String },
 
     #[error("the keeper process does not answer ({0}): see its messages above")]

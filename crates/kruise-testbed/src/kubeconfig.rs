@@ -17,6 +17,7 @@ pub fn write(path: &Path, server: &str, ca: &Path, user: &Pair) -> Result<PathBu
         "users": [{"name": "user", "user": {"client-certificate": user.certificate, "client-key": user.key}}],
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": "user"}}],
     });
-    std::fs::write(path, format!("{config:#}\n")).map_err(TestbedError::io(format!("writing {}", path.display())))?;
+    std::fs::write(path, format!("{config:#}\n"))
+        .map_err(TestbedError::io(format!("writing {}", path.display())))?;
     Ok(path.to_owned())
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
-use kruise_testbed::keeper;
+use kruise_testbed::simnodes::{self, SimNodes};
+use kruise_testbed::{bench, cluster, keeper, up};
 
 #[derive(Debug, Parser)]
 #[command(about = "A real Kubernetes on this machine")]
@@ -22,12 +24,75 @@ enum Command {
         #[arg(value_parser = component)]
         only: Vec<Component>,
     },
+    /// Run a cluster with simulated nodes and the manager until Ctrl-C
+    Up(Up),
+    /// Register simulated nodes with a cluster and play their kubelets until Ctrl-C
+    Simnodes {
+        #[arg(long, env = "KUBECONFIG")]
+        kubeconfig: PathBuf,
+        #[arg(long, default_value_t = 50)]
+        nodes: usize,
+    },
+    /// Measure rollouts: wall time, writes per pod, CPU and memory of a manager, and the floor
+    Bench(Bench),
     /// Started by the library: looks after the processes of one cluster
     #[command(hide = true)]
     Keeper,
     /// Started by the keeper: becomes PROGRAM, tied to the keeper's life
     #[command(hide = true)]
-    Exec { keeper: u32, program: PathBuf, #[arg(last = true)] args: Vec<String> },
+    Exec {
+        keeper: u32,
+        program: PathBuf,
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Up {
+    #[arg(long, default_value_t = 20)]
+    nodes: usize,
+    /// A fixed port for the API server
+    #[arg(long)]
+    port: Option<u16>,
+    /// The manager's program
+    #[arg(long)]
+    manager: Option<PathBuf>,
+    /// Keep a copy of the kubeconfig here while the cluster runs
+    #[arg(long)]
+    write_kubeconfig: Option<PathBuf>,
+    /// Use the cluster of this kubeconfig instead of a new one
+    #[arg(long, requires = "manager")]
+    existing: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Bench {
+    /// Pods per CloneSet
+    #[arg(long, default_value_t = 300)]
+    replicas: usize,
+    #[arg(long, default_value_t = 1)]
+    clonesets: usize,
+    #[arg(long, default_value_t = 50)]
+    nodes: usize,
+    /// Requests in flight of the bare client
+    #[arg(long, default_value_t = 48)]
+    workers: usize,
+    /// A manager to start and measure, as NAME=COMMAND; {kubeconfig} is filled in. May be repeated
+    #[arg(long, value_parser = name_and_value)]
+    manager: Vec<(String, String)>,
+    /// A manager that runs already, as NAME=PID; needs --kubeconfig
+    #[arg(long, value_parser = name_and_pid, requires = "kubeconfig")]
+    attach: Option<(String, u32)>,
+    /// Measure on this cluster instead of a new one
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+    /// The audit log of that cluster
+    #[arg(long, requires = "kubeconfig")]
+    audit_log: Option<PathBuf>,
+    /// Also write the result as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -49,6 +114,9 @@ fn run(command: Command) -> anyhow::Result<()> {
             }
             Ok(())
         }
+        Command::Up(arguments) => on_runtime(bring_up(arguments)),
+        Command::Simnodes { kubeconfig, nodes } => on_runtime(simulate(kubeconfig, nodes)),
+        Command::Bench(arguments) => on_runtime(measure(arguments)),
         Command::Keeper => Ok(keeper::serve(&keeper::root())?),
         Command::Exec { keeper, program, args } => {
             let error = keeper::exec_child(keeper, &program, &args);
@@ -57,7 +125,66 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
+fn on_runtime(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    // The client library reports every answer that is not a success; here those are expected or reported by us.
+    let quiet = || "warn,kube_client=off".into();
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| quiet()))
+        .with_writer(std::io::stderr)
+        .init();
+    // One thread: simulated nodes and the bare client are busy waiting, not computing, and leave cores to the others.
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+async fn bring_up(arguments: Up) -> anyhow::Result<()> {
+    if let (Some(kubeconfig), Some(manager)) = (&arguments.existing, &arguments.manager) {
+        return Ok(up::run_existing(kubeconfig, manager).await?);
+    }
+    let Up { nodes, port, manager, write_kubeconfig, existing: _ } = arguments;
+    Ok(up::run(&up::Settings { nodes, port, manager, write_kubeconfig }).await?)
+}
+
+async fn simulate(kubeconfig: PathBuf, nodes: usize) -> anyhow::Result<()> {
+    let client = cluster::client(&kubeconfig, simnodes::USER_AGENT).await?;
+    let _nodes = SimNodes::start(client, nodes).await?;
+    Ok(tokio::signal::ctrl_c().await?)
+}
+
+async fn measure(arguments: Bench) -> anyhow::Result<()> {
+    let existing =
+        arguments.kubeconfig.map(|kubeconfig| bench::Existing { kubeconfig, audit_log: arguments.audit_log });
+    let settings = bench::Settings {
+        replicas: arguments.replicas,
+        clonesets: arguments.clonesets,
+        nodes: arguments.nodes,
+        workers: arguments.workers,
+        managers: arguments.manager,
+        attached: arguments.attach,
+        existing,
+    };
+    let report = bench::run(&settings).await?;
+    println!("{report}");
+    if let Some(path) = arguments.json {
+        std::fs::write(&path, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
 fn component(name: &str) -> Result<Component, String> {
     let names = || Component::ALL.map(Component::name).join(", ");
-    Component::ALL.into_iter().find(|component| component.name() == name).ok_or_else(|| format!("known are {}", names()))
+    Component::ALL
+        .into_iter()
+        .find(|component| component.name() == name)
+        .ok_or_else(|| format!("known are {}", names()))
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn name_and_pid(text: &str) -> Result<(String, u32), String> {
+    let (name, value) = name_and_value(text)?;
+    Ok((name, value.parse().map_err(|_| format!("{value} is not a process id"))?))
 }

@@ -26,7 +26,11 @@ pub async fn until<K: Watched>(
 ) -> Result<K, TestbedError> {
     let params = ListParams::default().fields(&format!("metadata.name={name}"));
     let mut objects = until_all(api, &params, what, |objects| objects.iter().any(&ok)).await?;
-    objects.pop().ok_or_else(|| TestbedError::Waited { what: what.into(), seconds: 0, last: "nothing".into() })
+    objects.pop().ok_or_else(|| TestbedError::Waited {
+        what: what.into(),
+        seconds: 0,
+        last: "nothing".into(),
+    })
 }
 
 /// Waits until `ok` holds for the list of matching objects.
@@ -36,7 +40,7 @@ pub async fn until_all<K: Watched>(
     what: &str,
     ok: impl Fn(&[K]) -> bool,
 ) -> Result<Vec<K>, TestbedError> {
-    until_all_within(api, params, what, Duration::from_secs(60), ok).await
+    until_all_within(api, params, what, Duration::from_mins(1), ok).await
 }
 
 /// As [`until_all`], with its own patience.
@@ -52,7 +56,11 @@ pub async fn until_all_within<K: Watched>(
     match tokio::time::timeout_at(Instant::now() + patience, watching).await {
         Ok(Ok(())) => Ok(seen),
         Ok(Err(error)) => Err(TestbedError::api(format!("watching for {what}"))(error)),
-        Err(_) => Err(TestbedError::Waited { what: what.into(), seconds: patience.as_secs(), last: describe(&seen) }),
+        Err(_) => Err(TestbedError::Waited {
+            what: what.into(),
+            seconds: patience.as_secs(),
+            last: describe(&seen),
+        }),
     }
 }
 
@@ -71,7 +79,8 @@ async fn watch<K: Watched>(
         let list = api.list(params).await?;
         let mut version = list.metadata.resource_version.clone().unwrap_or_default();
         let mut objects: BTreeMap<(Option<String>, String), K> = BTreeMap::new();
-        objects.extend(list.items.into_iter().map(|object| ((object.namespace(), object.name_any()), object)));
+        objects
+            .extend(list.items.into_iter().map(|object| ((object.namespace(), object.name_any()), object)));
         *seen = objects.values().cloned().collect();
         if ok(seen) {
             return Ok(());

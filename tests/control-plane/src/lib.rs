@@ -3,4 +3,6 @@
 //! One library whose tests are one binary, so that all of them share one control plane.
 
 #[cfg(test)]
+mod simnodes;
+#[cfg(test)]
 mod testbed;

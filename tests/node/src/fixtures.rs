@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 
 /// First pulls and starts on a busy machine of two cores.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A namespace of its own on the shared cluster.
 pub struct Bench {
@@ -37,31 +37,19 @@ pub async fn bench(namespace: &'static str) -> Option<Bench> {
     }
     let cluster = SHARED
         .get_or_init(|| async {
-            Cluster::start(Options {
-                real_nodes: 2,
-                ..Options::default()
-            })
-            .await
-            .unwrap_or_else(|error| panic!("{error}"))
+            Cluster::start(Options { real_nodes: 2, ..Options::default() })
+                .await
+                .unwrap_or_else(|error| panic!("{error}"))
         })
         .await;
     // A client of its own: connections belong to the runtime of the test that made them.
     let client = cluster.client_named(namespace).await.unwrap();
     let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
-    Api::<Namespace>::all(client.clone())
-        .create(&PostParams::default(), &object)
-        .await
-        .unwrap();
+    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &object).await.unwrap();
     // Pods are refused until their namespace has its account.
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    wait::until(&accounts, "default", "the account of the namespace", |_| true)
-        .await
-        .unwrap();
-    Some(Bench {
-        cluster,
-        client,
-        namespace,
-    })
+    wait::until(&accounts, "default", "the account of the namespace", |_| true).await.unwrap();
+    Some(Bench { cluster, client, namespace })
 }
 
 impl Bench {
@@ -88,10 +76,7 @@ impl Bench {
                 }],
             },
         });
-        self.pods()
-            .create(&PostParams::default(), &serde_json::from_value(pod).unwrap())
-            .await
-            .unwrap()
+        self.pods().create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap()
     }
 
     /// Waits for a pod to be so; says what was seen last if it never is.
@@ -103,17 +88,13 @@ impl Bench {
     }
 
     pub async fn until_ready(&self, name: &str) -> Pod {
-        self.until(name, &format!("pod {name} to be ready"), is_ready)
-            .await
+        self.until(name, &format!("pod {name} to be ready"), is_ready).await
     }
 }
 
 pub fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// Asks until the answer contains a text, because rules and routes follow a change with a delay.
@@ -121,16 +102,11 @@ pub async fn until_answer(address: SocketAddr, target: &str, text: &str) {
     let start = Instant::now();
     loop {
         let target_owned = target.to_owned();
-        let answer = tokio::task::spawn_blocking(move || ask(address, &target_owned))
-            .await
-            .unwrap();
+        let answer = tokio::task::spawn_blocking(move || ask(address, &target_owned)).await.unwrap();
         if answer.as_ref().is_ok_and(|answer| answer.contains(text)) {
             return;
         }
-        assert!(
-            start.elapsed() < PATIENCE,
-            "{address}{target} never answered {text}; last: {answer:?}"
-        );
+        assert!(start.elapsed() < PATIENCE, "{address}{target} never answered {text}; last: {answer:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -138,10 +114,7 @@ pub async fn until_answer(address: SocketAddr, target: &str, text: &str) {
 fn ask(address: SocketAddr, target: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(15)))?;
-    write!(
-        stream,
-        "GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
-    )?;
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)

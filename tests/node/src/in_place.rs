@@ -21,23 +21,15 @@ async fn changed_image_gives_a_new_container_in_the_same_pod() {
     assert!(log.contains("serving version 1.14.2"), "{log}");
 
     let patch = json!({"spec": {"containers": [{"name": "main", "image": "nginx:1.15.1"}]}});
-    bench
-        .pods()
-        .patch("web", &PatchParams::default(), &Patch::Strategic(patch))
-        .await
-        .unwrap();
+    bench.pods().patch("web", &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
 
     let what = "pod web to run its new image";
-    let after = bench
-        .until("web", what, |pod| {
-            is_ready(pod) && container(pod).restart_count == 1
-        })
-        .await;
+    let after = bench.until("web", what, |pod| is_ready(pod) && container(pod).restart_count == 1).await;
     assert_eq!(after.metadata.uid, before.metadata.uid);
     assert_ne!(container(&after).container_id, container(&before).container_id);
     assert_ne!(container(&after).image_id, container(&before).image_id);
-    let log = bench.pods().logs("web", &LogParams::default()).await.unwrap();
-    assert!(log.contains("serving version 1.15.1"), "{log}");
+    let new_log = bench.pods().logs("web", &LogParams::default()).await.unwrap();
+    assert!(new_log.contains("serving version 1.15.1"), "{new_log}");
 }
 
 #[tokio::test]
@@ -51,16 +43,7 @@ async fn command_runs_inside_a_container() {
         .arg(bench.cluster.kubeconfig())
         .arg("--cache-dir")
         .arg(bench.cluster.dir().join("kubectl-cache"))
-        .args([
-            "exec",
-            "--namespace",
-            bench.namespace,
-            "web",
-            "--",
-            "/bin/testapp",
-            "exists",
-            "/etc/passwd",
-        ])
+        .args(["exec", "--namespace", bench.namespace, "web", "--", "/bin/testapp", "exists", "/etc/passwd"])
         .output()
         .await
         .unwrap();

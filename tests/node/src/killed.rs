@@ -22,28 +22,13 @@ async fn victim() {
     if std::env::var_os(VICTIM).is_none() {
         return;
     }
-    let cluster = Cluster::start(Options {
-        real_nodes: 1,
-        ..Options::default()
-    })
-    .await
-    .unwrap();
+    let cluster = Cluster::start(Options { real_nodes: 1, ..Options::default() }).await.unwrap();
     let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = kube::Api::default_namespaced(cluster.client());
     let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "main", "image": "nginx:1.14.2"}]}});
-    pods.create(
-        &kube::api::PostParams::default(),
-        &serde_json::from_value(pod).unwrap(),
-    )
-    .await
-    .unwrap();
-    kruise_testbed::wait::until(&pods, "web", "the pod to be ready", is_ready)
-        .await
-        .unwrap();
+    pods.create(&kube::api::PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    kruise_testbed::wait::until(&pods, "web", "the pod to be ready", is_ready).await.unwrap();
     let node = &cluster.real_nodes()[0];
-    println!(
-        "\n{MARK}{}",
-        json!({"dir": cluster.dir(), "cgroup": node.cgroup(), "leg": node.interface()})
-    );
+    println!("\n{MARK}{}", json!({"dir": cluster.dir(), "cgroup": node.cgroup(), "leg": node.interface()}));
     std::future::pending::<()>().await;
 }
 
@@ -59,17 +44,12 @@ async fn killed_test_process_leaves_nothing_behind() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-    let said = lines
-        .map(Result::unwrap)
-        .find_map(|line| line.strip_prefix(MARK).map(str::to_owned));
+    let said = lines.map(Result::unwrap).find_map(|line| line.strip_prefix(MARK).map(str::to_owned));
     let said: Value =
         serde_json::from_str(&said.expect("the victim ended before its pod was ready")).unwrap();
     let text = |key: &str| said[key].as_str().unwrap().to_owned();
     let dir = PathBuf::from(text("dir"));
-    assert!(
-        !traces(&dir, &text("cgroup"), &text("leg")).is_empty(),
-        "nothing to be seen of a running node"
-    );
+    assert!(!traces(&dir, &text("cgroup"), &text("leg")).is_empty(), "nothing to be seen of a running node");
 
     victim.kill().unwrap();
 
@@ -90,13 +70,10 @@ fn traces(dir: &Path, cgroup: &str, leg: &str) -> Vec<String> {
     let bridge = leg.rsplit_once('n').unwrap().0;
     let mut traces = Vec::new();
     let interfaces = [leg, bridge].map(|name| Path::new("/sys/class/net").join(name));
-    let cgroups = std::fs::read_dir("/sys/fs/cgroup")
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join(cgroup));
-    for path in interfaces
-        .into_iter()
-        .chain(cgroups)
-        .chain([Path::new("/sys/fs/cgroup").join(cgroup), dir.into()])
+    let cgroups =
+        std::fs::read_dir("/sys/fs/cgroup").unwrap().map(|entry| entry.unwrap().path().join(cgroup));
+    for path in
+        interfaces.into_iter().chain(cgroups).chain([Path::new("/sys/fs/cgroup").join(cgroup), dir.into()])
     {
         if path.exists() {
             traces.push(path.display().to_string());
@@ -104,12 +81,7 @@ fn traces(dir: &Path, cgroup: &str, leg: &str) -> Vec<String> {
     }
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let below = format!(" {}/", dir.display());
-    traces.extend(
-        mounts
-            .lines()
-            .filter(|line| line.contains(&below))
-            .map(str::to_owned),
-    );
+    traces.extend(mounts.lines().filter(|line| line.contains(&below)).map(str::to_owned));
     traces.extend(processes(dir, cgroup));
     traces
 }

@@ -57,11 +57,17 @@ fn check_space(component: Component, dir: &Path) -> Result<(), TestbedError> {
         Component::Containerd | Component::Helm => 2_500,
         Component::Etcd => 1_000,
     };
-    let stat = rustix::fs::statvfs(dir)
-        .map_err(|errno| TestbedError::io(format!("reading the free space of {}", dir.display()))(errno.into()))?;
+    let stat = rustix::fs::statvfs(dir).map_err(|errno| {
+        TestbedError::io(format!("reading the free space of {}", dir.display()))(errno.into())
+    })?;
     let free_mib = stat.f_bavail.saturating_mul(stat.f_frsize) >> 20;
     if free_mib < needed_mib {
-        return Err(TestbedError::DiskFull { path: dir.to_owned(), component: component.name(), free_mib, needed_mib });
+        return Err(TestbedError::DiskFull {
+            path: dir.to_owned(),
+            component: component.name(),
+            free_mib,
+            needed_mib,
+        });
     }
     Ok(())
 }
@@ -149,7 +155,10 @@ fn follow(component: Component, lines: &Receiver<String>) -> String {
         if started.elapsed() >= next_report {
             next_report += REPORT_EVERY;
             let elapsed = minutes(started.elapsed());
-            say(component, &format!("{downloads} modules downloaded, {packages} packages compiled, {elapsed}"));
+            say(
+                component,
+                &format!("{downloads} modules downloaded, {packages} packages compiled, {elapsed}"),
+            );
         }
     }
 }

@@ -23,7 +23,12 @@ pub fn check(component: Component) -> Result<(), TestbedError> {
             wanted,
             component: component.name(),
         }),
-        None => Err(TestbedError::ToolTooOld { tool: "go", found: text.trim().to_owned(), wanted, component: component.name() }),
+        None => Err(TestbedError::ToolTooOld {
+            tool: "go",
+            found: text.trim().to_owned(),
+            wanted,
+            component: component.name(),
+        }),
     }
 }
 

@@ -49,7 +49,11 @@ pub fn cache_dir() -> Result<PathBuf, TestbedError> {
     from("KRUISE_TESTBED_CACHE")
         .or_else(|| from("XDG_CACHE_HOME").map(|d| d.join("kruise-testbed")))
         .or_else(|| from("HOME").map(|d| d.join(".cache/kruise-testbed")))
-        .ok_or_else(|| TestbedError::Unfit("HOME is not set: set KRUISE_TESTBED_CACHE to a directory for built binaries".into()))
+        .ok_or_else(|| {
+            TestbedError::Unfit(
+                "HOME is not set: set KRUISE_TESTBED_CACHE to a directory for built binaries".into(),
+            )
+        })
 }
 
 impl Binaries {
@@ -125,8 +129,7 @@ impl Component {
             digest.update(part);
             digest.update([0]);
         }
-        let digest = digest.finalize();
-        let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let short = format!("{:.12x}", digest.finalize());
         format!("{}-{}-{short}", self.name(), self.version())
     }
 }

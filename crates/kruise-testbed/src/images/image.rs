@@ -72,36 +72,19 @@ impl Image {
     /// An ordinary file.
     #[must_use]
     pub fn file(self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
-        self.entry(
-            path,
-            Entry::File {
-                bytes: bytes.into(),
-                mode: 0o644,
-            },
-        )
+        self.entry(path, Entry::File { bytes: bytes.into(), mode: 0o644 })
     }
 
     /// A file that can be run.
     #[must_use]
     pub fn program(self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
-        self.entry(
-            path,
-            Entry::File {
-                bytes: bytes.into(),
-                mode: 0o755,
-            },
-        )
+        self.entry(path, Entry::File { bytes: bytes.into(), mode: 0o755 })
     }
 
     /// A symbolic link.
     #[must_use]
     pub fn link(self, path: &str, target: &str) -> Self {
-        self.entry(
-            path,
-            Entry::Link {
-                target: target.to_owned(),
-            },
-        )
+        self.entry(path, Entry::Link { target: target.to_owned() })
     }
 
     #[must_use]
@@ -136,25 +119,16 @@ impl Image {
         }))?;
         let digest = Digest::of(&manifest);
         let blobs = [layer, config, manifest].map(|blob| (Digest::of(&blob), Bytes::from(blob)));
-        Ok(BuiltImage {
-            references: self.references.clone(),
-            manifest: digest,
-            blobs: BTreeMap::from(blobs),
-        })
+        Ok(BuiltImage { references: self.references.clone(), manifest: digest, blobs: BTreeMap::from(blobs) })
     }
 
     fn entry(mut self, path: &str, entry: Entry) -> Self {
-        self.entries
-            .insert(path.trim_start_matches('/').to_owned(), entry);
+        self.entries.insert(path.trim_start_matches('/').to_owned(), entry);
         self
     }
 
     fn config(&self, layer: &Digest) -> Value {
-        let env: Vec<String> = self
-            .env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+        let env: Vec<String> = self.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         json!({
             "architecture": architecture(),
             "os": "linux",

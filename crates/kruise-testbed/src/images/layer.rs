@@ -22,10 +22,7 @@ const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 pub(super) fn tar(entries: &BTreeMap<String, Entry>) -> io::Result<Vec<u8>> {
     let mut all = entries.clone();
     for (path, text) in [("etc/passwd", PASSWD), ("etc/group", GROUP)] {
-        all.entry(path.to_owned()).or_insert_with(|| Entry::File {
-            bytes: text.into(),
-            mode: 0o644,
-        });
+        all.entry(path.to_owned()).or_insert_with(|| Entry::File { bytes: text.into(), mode: 0o644 });
     }
     let mut tar = tar::Builder::new(Vec::new());
     for directory in directories(&all) {
@@ -50,9 +47,7 @@ pub(super) fn tar(entries: &BTreeMap<String, Entry>) -> io::Result<Vec<u8>> {
 
 /// Compressed without a time stamp.
 pub(super) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut gzip = GzBuilder::new()
-        .mtime(0)
-        .write(Vec::new(), Compression::default());
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
     gzip.write_all(bytes)?;
     gzip.finish()
 }
@@ -90,9 +85,7 @@ mod tests {
     fn parents_come_before_what_is_in_them() {
         let entries = BTreeMap::from([(
             "usr/local/bin/app".to_owned(),
-            Entry::Link {
-                target: "/bin/testapp".to_owned(),
-            },
+            Entry::Link { target: "/bin/testapp".to_owned() },
         )]);
 
         let bytes = tar(&entries).unwrap();
@@ -103,11 +96,8 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().path().unwrap().display().to_string())
             .collect();
-        let position = |path: &str| {
-            paths
-                .iter()
-                .position(|candidate| candidate.trim_end_matches('/') == path)
-        };
+        let position =
+            |path: &str| paths.iter().position(|candidate| candidate.trim_end_matches('/') == path);
         assert!(position("usr").unwrap() < position("usr/local").unwrap());
         assert!(position("usr/local/bin").unwrap() < position("usr/local/bin/app").unwrap());
         assert!(position("etc/passwd").is_some(), "{paths:?}");

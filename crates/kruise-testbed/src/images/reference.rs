@@ -23,11 +23,7 @@ impl Reference {
         } else {
             repository.to_owned()
         };
-        Self {
-            host: host.to_owned(),
-            repository,
-            tag: tag.to_owned(),
-        }
+        Self { host: host.to_owned(), repository, tag: tag.to_owned() }
     }
 }
 

@@ -12,11 +12,7 @@ pub const PAUSE: &str = "registry.k8s.io/pause:3.10";
 /// All of them, with `testapp` (the bytes of the test program) inside.
 pub fn standard(testapp: &[u8]) -> Vec<Image> {
     let base = |name: &str| Image::new(name).program("/bin/testapp", testapp);
-    let mut images = vec![
-        base(PAUSE)
-            .link("/pause", "/bin/testapp")
-            .entrypoint(["/pause", "pause"]),
-    ];
+    let mut images = vec![base(PAUSE).link("/pause", "/bin/testapp").entrypoint(["/pause", "pause"])];
     for tag in NGINX_TAGS {
         images.push(versioned(base(&format!("nginx:{tag}")), tag).entrypoint([
             "/bin/testapp",
@@ -26,14 +22,12 @@ pub fn standard(testapp: &[u8]) -> Vec<Image> {
         ]));
     }
     // What latest is, under another name: a change of the tag that changes no digest.
-    images.push(
-        versioned(base("nginx:alpine").also("nginx:mainline"), "latest").entrypoint([
-            "/bin/testapp",
-            "serve",
-            "80",
-            "8080",
-        ]),
-    );
+    images.push(versioned(base("nginx:alpine").also("nginx:mainline"), "latest").entrypoint([
+        "/bin/testapp",
+        "serve",
+        "80",
+        "8080",
+    ]));
     for tag in BUSYBOX_TAGS {
         images.push(versioned(base(&format!("busybox:{tag}")), tag).entrypoint(["/bin/testapp", "pause"]));
     }
@@ -60,9 +54,7 @@ mod tests {
             let built = image.build().unwrap();
             for reference in &built.references {
                 assert!(
-                    digests
-                        .insert(reference.clone(), built.manifest.clone())
-                        .is_none(),
+                    digests.insert(reference.clone(), built.manifest.clone()).is_none(),
                     "{reference} twice"
                 );
             }
@@ -70,10 +62,7 @@ mod tests {
         let digest = |name: &str| digests[&Reference::read(name)].clone();
 
         assert_eq!(digest("nginx:alpine"), digest("nginx:latest"));
-        let tags: BTreeSet<_> = NGINX_TAGS
-            .iter()
-            .map(|tag| digest(&format!("nginx:{tag}")))
-            .collect();
+        let tags: BTreeSet<_> = NGINX_TAGS.iter().map(|tag| digest(&format!("nginx:{tag}"))).collect();
         assert_eq!(tags.len(), NGINX_TAGS.len());
     }
 }

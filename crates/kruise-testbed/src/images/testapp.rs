@@ -1,9 +1,8 @@
 //! The test program: built statically on first use, because the image that holds it holds nothing else.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::TestbedError;
+use crate::{TestbedError, cargo};
 
 /// Names a binary to use instead of building one.
 const PREBUILT: &str = "KRUISE_TESTAPP";
@@ -14,10 +13,7 @@ pub fn bytes() -> Result<Vec<u8>, TestbedError> {
         Some(path) => PathBuf::from(path),
         None => build()?,
     };
-    std::fs::read(&path).map_err(TestbedError::io(format!(
-        "reading the test program {}",
-        path.display()
-    )))
+    std::fs::read(&path).map_err(TestbedError::io(format!("reading the test program {}", path.display())))
 }
 
 fn build() -> Result<PathBuf, TestbedError> {
@@ -26,8 +22,7 @@ fn build() -> Result<PathBuf, TestbedError> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     // A directory of its own: a `cargo` that waits for our tests may hold the lock of the usual one.
     let target = workspace.join("target/testapp");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = cargo::command()
         .args([
             "build",
             "--quiet",
@@ -46,10 +41,7 @@ fn build() -> Result<PathBuf, TestbedError> {
         .map_err(TestbedError::io("starting cargo to build the test program"))?;
     if !output.status.success() {
         let tail = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(TestbedError::Build {
-            component: "kruise-testapp",
-            tail,
-        });
+        return Err(TestbedError::Build { component: "kruise-testapp", tail });
     }
     Ok(target.join(triple).join("testapp/kruise-testapp"))
 }

@@ -71,10 +71,9 @@ impl Keeper {
     /// Starts a part and returns its process id.
     pub fn spawn(&self, start: Start) -> Result<u32, TestbedError> {
         lock(&self.exited).remove(&start.name);
-        match self.ask(&Request::Start(start))? {
-            Reply::Started { pid } => Ok(pid),
-            other => Err(TestbedError::Keeper(format!("{other:?}"))),
-        }
+        let reply = self.ask(&Request::Start(start))?;
+        let Reply::Started { pid } = reply else { return Err(TestbedError::Keeper(format!("{reply:?}"))) };
+        Ok(pid)
     }
 
     /// Ends a part and waits until it is gone.
@@ -94,9 +93,12 @@ impl Keeper {
 
     fn ask(&self, request: &Request) -> Result<Reply, TestbedError> {
         let mut line = lock(&self.line);
-        let mut bytes = serde_json::to_vec(request).map_err(|error| TestbedError::Keeper(error.to_string()))?;
+        let mut bytes =
+            serde_json::to_vec(request).map_err(|error| TestbedError::Keeper(error.to_string()))?;
         bytes.push(b'\n');
-        let Some(requests) = line.requests.as_mut() else { return Err(TestbedError::Keeper("it was ended".into())) };
+        let Some(requests) = line.requests.as_mut() else {
+            return Err(TestbedError::Keeper("it was ended".into()));
+        };
         requests.write_all(&bytes).map_err(|error| TestbedError::Keeper(error.to_string()))?;
         match line.replies.recv() {
             Ok(Reply::Failed { message }) => Err(TestbedError::Keeper(message)),

@@ -82,9 +82,15 @@ fn ports_are_free(instance: u16) -> bool {
 }
 
 fn read_journal(path: &Path) -> Vec<Cleanup> {
-    let Ok(file) = File::open(path) else { return Vec::new() };
+    let Ok(file) = File::open(path) else {
+        return Vec::new();
+    };
     // A half-written last line belongs to something that had not been done yet.
-    BufReader::new(file).lines().map_while(Result::ok).map_while(|line| serde_json::from_str(&line).ok()).collect()
+    BufReader::new(file)
+        .lines()
+        .map_while(Result::ok)
+        .map_while(|line| serde_json::from_str(&line).ok())
+        .collect()
 }
 
 fn run_all(cleanups: &[Cleanup]) -> bool {

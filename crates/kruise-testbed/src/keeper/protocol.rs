@@ -11,7 +11,9 @@ use super::cleanup::Cleanup;
 pub enum Request {
     Start(Start),
     /// Ends one child at once and answers when it is gone.
-    Stop { name: String },
+    Stop {
+        name: String,
+    },
     /// Remembered, also on disk, and run in reverse order when everything ends.
     Cleanup(Cleanup),
 }
@@ -31,10 +33,20 @@ pub struct Start {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// First line: the instance number (0 …) that this keeper has reserved, and its empty directory.
-    Hello { instance: u16, dir: PathBuf },
-    Started { pid: u32 },
+    Hello {
+        instance: u16,
+        dir: PathBuf,
+    },
+    Started {
+        pid: u32,
+    },
     Done,
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
     /// Unasked, at any time: a child ended.
-    Exited { name: String, status: String },
+    Exited {
+        name: String,
+        status: String,
+    },
 }

@@ -40,7 +40,9 @@ pub fn exec_child(keeper: u32, program: &Path, args: &[String]) -> io::Error {
         return errno.into();
     }
     // The keeper may have ended before the line above.
-    if rustix::process::getppid().map(Pid::as_raw_nonzero).map(std::num::NonZero::get) != i32::try_from(keeper).ok() {
+    if rustix::process::getppid().map(Pid::as_raw_nonzero).map(std::num::NonZero::get)
+        != i32::try_from(keeper).ok()
+    {
         return io::Error::other("the keeper is gone");
     }
     Command::new(program).args(args).exec()
@@ -114,7 +116,9 @@ impl Children {
 
     fn stop(&mut self, name: &str) -> io::Result<()> {
         let position = self.0.iter().position(|(candidate, _)| candidate == name);
-        let Some(position) = position else { return Err(io::Error::other(format!("{name} is not running"))) };
+        let Some(position) = position else {
+            return Err(io::Error::other(format!("{name} is not running")));
+        };
         let (_, mut child) = self.0.remove(position);
         end(&mut child);
         Ok(())

@@ -8,10 +8,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 
 /// Where a cgroup of this name is or would be.
 pub(super) fn directories(name: &str) -> Vec<PathBuf> {
-    hierarchies(Path::new(ROOT))
-        .into_iter()
-        .map(|hierarchy| hierarchy.join(name))
-        .collect()
+    hierarchies(Path::new(ROOT)).into_iter().map(|hierarchy| hierarchy.join(name)).collect()
 }
 
 /// Makes an empty cgroup for a node.
@@ -70,10 +67,7 @@ mod tests {
             fs::write(root.path().join(hierarchy).join("cgroup.procs"), "").unwrap();
         }
         fs::create_dir(root.path().join("not-mounted")).unwrap();
-        assert_eq!(
-            hierarchies(root.path()),
-            [root.path().join("cpu"), root.path().join("memory")]
-        );
+        assert_eq!(hierarchies(root.path()), [root.path().join("cpu"), root.path().join("memory")]);
 
         fs::write(root.path().join("cgroup.controllers"), "cpu memory").unwrap();
         assert_eq!(hierarchies(root.path()), [root.path()]);

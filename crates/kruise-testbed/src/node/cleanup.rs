@@ -6,7 +6,6 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -34,14 +33,6 @@ pub enum Leftover {
     Cgroup { name: String },
     /// A network interface; its addresses and routes go with it.
     Interface { name: String },
-    /// Files of a directory that others use too, known by how their names begin.
-    FilesNamed { dir: PathBuf, prefix: String },
-    /// Symbolic links of a shared directory that lead below ours.
-    LinksInto { dir: PathBuf, target: PathBuf },
-    /// A socket at a fixed place, shared by all kubelets of the machine, once nobody answers there.
-    DeadSocket { path: PathBuf },
-    /// Sockets of containerd's shims, known from the files that containerd keeps in its state directory.
-    ShimSockets { state: PathBuf },
 }
 
 impl Leftover {
@@ -50,19 +41,8 @@ impl Leftover {
         match self {
             Self::Processes { namespace, cgroup } => end_processes(namespace, cgroup),
             Self::Mounts { below } => unmount(below),
-            Self::Cgroup { name } => cgroup::directories(name)
-                .iter()
-                .try_for_each(|dir| remove_cgroup(dir)),
+            Self::Cgroup { name } => cgroup::directories(name).iter().try_for_each(|dir| remove_cgroup(dir)),
             Self::Interface { name } => remove_interface(name),
-            Self::FilesNamed { dir, prefix } => remove_files(dir, |path| {
-                path.file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with(prefix.as_str()))
-            }),
-            Self::LinksInto { dir, target } => remove_files(dir, |path| {
-                fs::read_link(path).is_ok_and(|leads_to| leads_to.starts_with(target))
-            }),
-            Self::DeadSocket { path } => remove_dead_socket(path),
-            Self::ShimSockets { state } => remove_shim_sockets(state),
         }
     }
 }
@@ -84,17 +64,10 @@ fn end_processes(namespace: &Path, cgroup: &str) -> io::Result<()> {
 fn members(namespace: &Path, cgroup: &str) -> io::Result<Vec<Pid>> {
     let own = fs::metadata("/proc/self/ns/net")?.ino();
     // The file is an ordinary one, or gone, if the namespace is.
-    let inode = fs::metadata(namespace)
-        .ok()
-        .map(|file| file.ino())
-        .filter(|inode| *inode != own);
+    let inode = fs::metadata(namespace).ok().map(|file| file.ino()).filter(|inode| *inode != own);
     let mut members = Vec::new();
     for entry in fs::read_dir("/proc")?.filter_map(Result::ok) {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw)
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
         else {
             continue;
         };
@@ -174,65 +147,7 @@ fn remove_interface(name: &str) -> io::Result<()> {
     if output.status.success() || !exists() {
         return Ok(());
     }
-    Err(io::Error::other(
-        String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    ))
-}
-
-fn remove_files(dir: &Path, ours: impl Fn(&Path) -> bool) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return Ok(());
-    };
-    for path in entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| ours(path))
-    {
-        remove_file(&path)?;
-    }
-    Ok(())
-}
-
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-fn remove_dead_socket(path: &Path) -> io::Result<()> {
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove_file(path),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-/// `<state>/<runtime>/<namespace>/<container>/bootstrap.json` names the socket of the container's shim.
-fn remove_shim_sockets(state: &Path) -> io::Result<()> {
-    let tasks = state.join("io.containerd.runtime.v2.task");
-    let below = |dir: &Path| {
-        fs::read_dir(dir)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-    };
-    for bundle in below(&tasks).flat_map(|namespace| below(&namespace).collect::<Vec<_>>()) {
-        let Ok(text) = fs::read_to_string(bundle.join("bootstrap.json")) else {
-            continue;
-        };
-        let Ok(bootstrap) = serde_json::from_str::<serde_json::Value>(&text) else {
-            continue;
-        };
-        let address = bootstrap
-            .get("address")
-            .and_then(serde_json::Value::as_str)
-            .unwrap_or_default();
-        if let Some(path) = address.strip_prefix("unix://") {
-            remove_file(Path::new(path))?;
-        }
-    }
-    Ok(())
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
 /// Tries until it says done.
@@ -268,31 +183,10 @@ mod tests {
     fn nothing_there_is_nothing_to_do() {
         let nowhere = PathBuf::from("/nowhere/at/all");
         for leftover in [
-            Leftover::Processes {
-                namespace: nowhere.clone(),
-                cgroup: "kruise-testbed-none".into(),
-            },
-            Leftover::Mounts {
-                below: nowhere.clone(),
-            },
-            Leftover::Cgroup {
-                name: "kruise-testbed-none".into(),
-            },
-            Leftover::Interface {
-                name: "kn-none".into(),
-            },
-            Leftover::FilesNamed {
-                dir: nowhere.clone(),
-                prefix: "x".into(),
-            },
-            Leftover::LinksInto {
-                dir: nowhere.clone(),
-                target: nowhere.clone(),
-            },
-            Leftover::DeadSocket {
-                path: nowhere.clone(),
-            },
-            Leftover::ShimSockets { state: nowhere },
+            Leftover::Processes { namespace: nowhere.clone(), cgroup: "kruise-testbed-none".into() },
+            Leftover::Mounts { below: nowhere },
+            Leftover::Cgroup { name: "kruise-testbed-none".into() },
+            Leftover::Interface { name: "kn-none".into() },
         ] {
             leftover.remove().unwrap();
         }
@@ -300,37 +194,6 @@ mod tests {
 
     #[test]
     fn processes_of_our_own_namespace_are_never_members() {
-        assert!(
-            members(Path::new("/proc/self/ns/net"), "kruise-testbed-none")
-                .unwrap()
-                .is_empty()
-        );
-    }
-
-    #[test]
-    fn only_our_files_of_a_shared_directory_are_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/ours/log", dir.path().join("link")).unwrap();
-        std::os::unix::fs::symlink("/theirs/log", dir.path().join("other")).unwrap();
-        fs::write(dir.path().join("ours-1"), "").unwrap();
-
-        Leftover::LinksInto {
-            dir: dir.path().into(),
-            target: "/ours".into(),
-        }
-        .remove()
-        .unwrap();
-        Leftover::FilesNamed {
-            dir: dir.path().into(),
-            prefix: "ours-".into(),
-        }
-        .remove()
-        .unwrap();
-
-        let left: Vec<_> = fs::read_dir(dir.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(left, ["other"]);
+        assert!(members(Path::new("/proc/self/ns/net"), "kruise-testbed-none").unwrap().is_empty());
     }
 }

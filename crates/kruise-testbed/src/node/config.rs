@@ -29,20 +29,21 @@ pub(super) struct Settings<'a> {
 pub(super) struct Paths(pub PathBuf);
 
 impl Paths {
-    pub fn namespace(&self) -> PathBuf {
-        self.0.join("net")
+    pub fn namespaces(&self) -> PathBuf {
+        self.0.join("namespaces")
     }
 
-    pub fn state(&self) -> PathBuf {
-        self.0.join("state")
+    pub fn network(&self) -> PathBuf {
+        self.namespaces().join("network")
     }
 
+    pub fn mounts(&self) -> PathBuf {
+        self.namespaces().join("mounts")
+    }
+
+    /// The node's `/run/containerd/containerd.sock`, seen from outside.
     pub fn socket(&self) -> PathBuf {
-        self.0.join("containerd.sock")
-    }
-
-    pub fn kubelet_root(&self) -> PathBuf {
-        self.0.join("kubelet")
+        self.0.join("run/containerd/containerd.sock")
     }
 
     pub fn containerd_config(&self) -> PathBuf {
@@ -65,8 +66,8 @@ pub(super) fn write(paths: &Paths, settings: &Settings<'_>) -> Result<(), Testbe
     for (path, text) in [
         (paths.containerd_config(), containerd(paths, settings)),
         (hosts, registry_hosts(settings.registry)),
-        (plugins, pod_network(paths, settings).to_string()),
-        (paths.kubelet_config(), kubelet(paths, settings).to_string()),
+        (plugins, pod_network(settings).to_string()),
+        (paths.kubelet_config(), kubelet(settings).to_string()),
         (paths.proxy_config(), proxy(settings).to_string()),
     ] {
         let dir = path.parent().unwrap_or(&paths.0);
@@ -76,17 +77,13 @@ pub(super) fn write(paths: &Paths, settings: &Settings<'_>) -> Result<(), Testbe
     Ok(())
 }
 
-/// Root, state, sockets and even the network namespaces of pods stay below the node's directory. NRI would open a
-/// socket that all containerds of the machine share, and `opt` a directory.
+/// State and sockets are where they always are, in the node's own `/run`. `opt` would make a directory outside.
 fn containerd(paths: &Paths, settings: &Settings<'_>) -> String {
     let dir = paths.0.display();
     format!(
         r#"version = 3
 root = "{dir}/containerd"
-state = "{state}"
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.opt"]
-[grpc]
-address = "{socket}"
+disabled_plugins = ["io.containerd.internal.v1.opt"]
 [plugins."io.containerd.cri.v1.images"]
 snapshotter = "{snapshotter}"
 [plugins."io.containerd.cri.v1.images".pinned_images]
@@ -95,19 +92,14 @@ sandbox = "{PAUSE}"
 config_path = "{dir}/registries"
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
-netns_mounts_under_state_dir = true
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-Root = "{state}/runc"
 SystemdCgroup = false
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["{plugin_dir}"]
 conf_dir = "{dir}/cni"
-use_internal_loopback = true
 "#,
-        state = paths.state().display(),
-        socket = paths.socket().display(),
         snapshotter = snapshotter(&paths.0),
         plugin_dir = settings.fit.plugin_dir.display(),
     )
@@ -131,7 +123,7 @@ fn registry_hosts(registry: SocketAddr) -> String {
 
 /// Point-to-point links instead of a bridge: all traffic of a pod is routed, so replies pass the rules of kube-proxy
 /// also between two pods of one node, without a kernel module for bridges.
-fn pod_network(paths: &Paths, settings: &Settings<'_>) -> Value {
+fn pod_network(settings: &Settings<'_>) -> Value {
     json!({
         "cniVersion": "1.0.0",
         "name": settings.network.unique(settings.index),
@@ -140,8 +132,7 @@ fn pod_network(paths: &Paths, settings: &Settings<'_>) -> Value {
                 "type": "ptp",
                 "ipam": {
                     "type": "host-local",
-                    "dataDir": paths.0.join("ipam"),
-                    "ranges": [[{"subnet": settings.network.pods_of(settings.index)}]],
+                                        "ranges": [[{"subnet": settings.network.pods_of(settings.index)}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
                 },
             },
@@ -150,7 +141,7 @@ fn pod_network(paths: &Paths, settings: &Settings<'_>) -> Value {
     })
 }
 
-fn kubelet(paths: &Paths, settings: &Settings<'_>) -> Value {
+fn kubelet(settings: &Settings<'_>) -> Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -165,7 +156,7 @@ fn kubelet(paths: &Paths, settings: &Settings<'_>) -> Value {
         "tlsCertFile": settings.identity.certificate,
         "tlsPrivateKeyFile": settings.identity.key,
         "rotateCertificates": false,
-        "containerRuntimeEndpoint": format!("unix://{}", paths.socket().display()),
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": format!("/{}", settings.network.unique(settings.index)),
         "enforceNodeAllocatable": [],
@@ -185,8 +176,7 @@ fn kubelet(paths: &Paths, settings: &Settings<'_>) -> Value {
         "eventRecordQPS": 0,
         "syncFrequency": "5s",
         "nodeStatusUpdateFrequency": "5s",
-        "volumePluginDir": paths.0.join("volume-plugins"),
-        "podLogsDir": paths.0.join("pod-logs"),
+        "volumePluginDir": "/var/lib/kubelet/volume-plugins",
     })
 }
 

@@ -23,7 +23,7 @@ use crate::{TestbedError, images, kubeconfig, wait};
 /// More were never tried on one machine.
 pub const NODES_MAX: u8 = 3;
 /// A node is ready after 15 seconds on two cores; a busy machine gets longer.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long one watch lasts before the programs are looked at again.
 const WATCH_FOR: Duration = Duration::from_secs(5);
@@ -60,11 +60,7 @@ impl Kit {
     pub fn collect() -> Result<Self, TestbedError> {
         let fit = super::preflight()?;
         let containerd = components::ensure(Component::Containerd)?;
-        Ok(Self {
-            fit,
-            containerd,
-            testapp: images::testapp::bytes()?,
-        })
+        Ok(Self { fit, containerd, testapp: images::testapp::bytes()? })
     }
 
     pub(super) fn fit(&self) -> &Fit {
@@ -85,20 +81,13 @@ impl Ground {
             )));
         }
         let network = Network::choose(keeper.instance())?;
-        keeper.at_end(Cleanup::Node(Leftover::Interface {
-            name: network.bridge(),
-        }))?;
+        keeper.at_end(Cleanup::Node(Leftover::Interface { name: network.bridge() }))?;
         wiring::lay_bridge(&network)?;
         let registry = Registry::start(IpAddr::V4(network.host()))?;
         for image in images::standard(&kit.testapp) {
             registry.add(&image)?;
         }
-        Ok(Self {
-            network,
-            registry,
-            dir: keeper.dir().to_owned(),
-            nodes,
-        })
+        Ok(Self { network, registry, dir: keeper.dir().to_owned(), nodes })
     }
 
     pub fn network(&self) -> &Network {
@@ -119,17 +108,9 @@ impl Ground {
 
     /// Starts all nodes and returns when the API server calls them ready.
     pub async fn start_nodes(&self, parts: &Parts<'_>) -> Result<Vec<RealNode>, TestbedError> {
-        let user = Subject {
-            common_name: "system:kube-proxy",
-            ..Subject::default()
-        };
+        let user = Subject { common_name: "system:kube-proxy", ..Subject::default() };
         let identity = parts.authority.issue("kube-proxy", &user)?;
-        kubeconfig::write(
-            &self.proxy_kubeconfig(),
-            &parts.server,
-            &parts.authority.ca(),
-            &identity,
-        )?;
+        kubeconfig::write(&self.proxy_kubeconfig(), &parts.server, &parts.authority.ca(), &identity)?;
         let nodes: Vec<RealNode> = (1..=self.nodes).map(|index| RealNode::new(self, index)).collect();
         for node in &nodes {
             node.prepare(self, parts)?;
@@ -137,7 +118,7 @@ impl Ground {
         }
         for node in &nodes {
             for other in nodes.iter().filter(|other| other.index != node.index) {
-                wiring::introduce(&self.network, &node.namespace(), other.index)?;
+                wiring::introduce(&self.network, &node.network(), other.index)?;
             }
         }
         for node in &nodes {
@@ -156,11 +137,7 @@ async fn until_runtime(node: &RealNode, parts: &Parts<'_>) -> Result<(), Testbed
     while !node.has_runtime() {
         alive(parts, node, "containerd", node.containerd_log())?;
         if READY_WITHIN <= start.elapsed() {
-            return Err(late(
-                node.part("containerd"),
-                "its socket does not answer",
-                node.containerd_log(),
-            ));
+            return Err(late(node.part("containerd"), "its socket does not answer", node.containerd_log()));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -172,10 +149,9 @@ async fn until_ready(nodes: &[RealNode], parts: &Parts<'_>) -> Result<(), Testbe
     let start = Instant::now();
     loop {
         let all_ready = |seen: &[Node]| {
-            nodes.iter().all(|node| {
-                seen.iter()
-                    .any(|object| object.name_any() == node.name() && is_ready(object))
-            })
+            nodes
+                .iter()
+                .all(|node| seen.iter().any(|object| object.name_any() == node.name() && is_ready(object)))
         };
         let waited = wait::until_all_within(
             &api,
@@ -198,21 +174,13 @@ async fn until_ready(nodes: &[RealNode], parts: &Parts<'_>) -> Result<(), Testbe
 
 fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 fn alive(parts: &Parts<'_>, node: &RealNode, program: &str, log: PathBuf) -> Result<(), TestbedError> {
     let part = node.part(program);
     match parts.keeper.ended(&part) {
-        Some(status) => Err(TestbedError::PartEnded {
-            part,
-            status,
-            tail: tail(&log),
-            log,
-        }),
+        Some(status) => Err(TestbedError::PartEnded { part, status, tail: tail(&log), log }),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ const BASES: [u8; 3] = [200, 160, 120];
 
 /// The block `10.x.0.0/16` of one cluster:
 /// `10.x.0.0/24` machines, `10.x.64.0/18` Services, `10.x.128.0/17` pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Network {
     instance: u16,
     block: u8,
@@ -111,25 +111,17 @@ impl Route {
 
 /// The kernel prints addresses in the order of its own memory.
 fn hex(field: &str) -> Option<u32> {
-    u32::from_str_radix(field, 16)
-        .ok()
-        .map(|value| u32::from_be_bytes(value.to_ne_bytes()))
+    u32::from_str_radix(field, 16).ok().map(|value| u32::from_be_bytes(value.to_ne_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NETWORK: Network = Network {
-        instance: 5,
-        block: 205,
-    };
+    const NETWORK: Network = Network { instance: 5, block: 205 };
 
     fn route(destination: [u8; 4], mask: [u8; 4]) -> Route {
-        Route {
-            destination: u32::from_be_bytes(destination),
-            mask: u32::from_be_bytes(mask),
-        }
+        Route { destination: u32::from_be_bytes(destination), mask: u32::from_be_bytes(mask) }
     }
 
     #[test]
@@ -141,19 +133,13 @@ mod tests {
 
     #[test]
     fn default_route_is_ignored() {
-        assert_eq!(
-            Route::read("eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0"),
-            None
-        );
+        assert_eq!(Route::read("eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0"), None);
         assert!(Route::read("eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0").is_some());
     }
 
     #[test]
     fn names_fit_into_an_interface_name() {
-        let last = Network {
-            instance: 31,
-            block: 231,
-        };
+        let last = Network { instance: 31, block: 231 };
 
         assert!(last.leg(3).len() <= 15);
         assert_eq!(last.pods_of(3), "10.231.131.0/24");

@@ -35,52 +35,43 @@ pub fn preflight() -> Result<Fit, TestbedError> {
     if !missing.is_empty() {
         install(&missing)?;
     }
-    let missing = missing_packages();
-    match plugin_dir() {
-        Some(plugin_dir) if missing.is_empty() => Ok(Fit { plugin_dir }),
-        Some(_) | None => Err(unfit(format!(
-            "{} did not bring the expected programs",
-            missing.join(", ")
-        ))),
+    match (plugin_dir(), missing_packages().as_slice()) {
+        (Some(plugin_dir), []) => Ok(Fit { plugin_dir }),
+        (_, still) => Err(unfit(&format!("{} did not bring the expected programs", still.join(", ")))),
     }
 }
 
 /// What no package can bring.
 fn kernel() -> Result<(), TestbedError> {
     if !cfg!(target_os = "linux") {
-        return Err(unfit("this is not Linux".to_owned()));
+        return Err(unfit("this is not Linux"));
     }
     if !rustix::process::geteuid().is_root() {
-        return Err(unfit("this is not root: run the command as root".to_owned()));
+        return Err(unfit("this is not root: run the command as root"));
     }
     if !Path::new("/proc/self/ns/net").exists() {
-        return Err(unfit("the kernel has no network namespaces".to_owned()));
+        return Err(unfit("the kernel has no network namespaces"));
     }
     for path in ["/sys/fs/cgroup", "/dev/kmsg"] {
         if !Path::new(path).exists() {
-            return Err(unfit(format!(
+            return Err(unfit(&format!(
                 "{path} is missing: run on a machine or in a privileged container that has it"
             )));
         }
     }
     super::cgroup::writable().map_err(|error| {
-        unfit(format!(
-            "cgroups cannot be created ({error}): run where /sys/fs/cgroup is mounted writable"
-        ))
+        unfit(&format!("cgroups cannot be created ({error}): run where /sys/fs/cgroup is mounted writable"))
     })?;
     let filesystems = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if !filesystems.contains("overlay") && Command::new("modprobe").arg("overlay").status().is_err() {
-        return Err(unfit("the kernel has no overlay file system".to_owned()));
+        return Err(unfit("the kernel has no overlay file system"));
     }
     Ok(())
 }
 
 fn missing_packages() -> Vec<&'static str> {
-    let mut missing: Vec<&str> = PROGRAMS
-        .iter()
-        .filter(|(program, _)| !on_path(program))
-        .map(|(_, package)| *package)
-        .collect();
+    let mut missing: Vec<&str> =
+        PROGRAMS.iter().filter(|(program, _)| !on_path(program)).map(|(_, package)| *package).collect();
     if plugin_dir().is_none() {
         missing.push(PLUGIN_PACKAGE);
     }
@@ -89,48 +80,33 @@ fn missing_packages() -> Vec<&'static str> {
 }
 
 fn on_path(program: &str) -> bool {
-    SYSTEM_PATH
-        .split(':')
-        .any(|dir| Path::new(dir).join(program).exists())
+    SYSTEM_PATH.split(':').any(|dir| Path::new(dir).join(program).exists())
 }
 
 fn plugin_dir() -> Option<PathBuf> {
-    PLUGIN_DIRS
-        .iter()
-        .map(PathBuf::from)
-        .find(|dir| PLUGINS.iter().all(|plugin| dir.join(plugin).exists()))
+    PLUGIN_DIRS.iter().map(PathBuf::from).find(|dir| PLUGINS.iter().all(|plugin| dir.join(plugin).exists()))
 }
 
 fn install(packages: &[&str]) -> Result<(), TestbedError> {
     let names = packages.join(" ");
     if !on_path("apt-get") {
-        return Err(unfit(format!("these packages are missing: install {names}")));
+        return Err(unfit(&format!("these packages are missing: install {names}")));
     }
     eprintln!("[testbed] installing Debian packages: {names}");
     if apt(&["install"], packages).is_ok() {
         return Ok(());
     }
     // A fresh machine has no lists of packages yet.
-    apt(&["update"], &[])
-        .and_then(|()| apt(&["install"], packages))
-        .map_err(|message| {
-            unfit(format!(
-                "`apt-get install {names}` failed, install them by hand: {message}"
-            ))
-        })
+    apt(&["update"], &[]).and_then(|()| apt(&["install"], packages)).map_err(|message| {
+        unfit(&format!("`apt-get install {names}` failed, install them by hand: {message}"))
+    })
 }
 
 fn apt(command: &[&str], packages: &[&str]) -> Result<(), String> {
     let output = Command::new("apt-get")
         .args(command)
         // Another test run may be installing at this moment.
-        .args([
-            "-y",
-            "-q",
-            "--no-install-recommends",
-            "-o",
-            "DPkg::Lock::Timeout=300",
-        ])
+        .args(["-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"])
         .args(packages)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .output()
@@ -142,7 +118,7 @@ fn apt(command: &[&str], packages: &[&str]) -> Result<(), String> {
     Err(text.lines().last().unwrap_or("no message").to_owned())
 }
 
-fn unfit(why: String) -> TestbedError {
+fn unfit(why: &str) -> TestbedError {
     TestbedError::Unfit(format!("real nodes cannot run here: {why}"))
 }
 
@@ -154,10 +130,7 @@ mod tests {
     fn refusal_says_what_to_do() {
         match preflight() {
             Ok(fit) => assert!(fit.plugin_dir.join("ptp").exists()),
-            Err(error) => assert!(
-                error.to_string().starts_with("real nodes cannot run here: "),
-                "{error}"
-            ),
+            Err(error) => assert!(error.to_string().starts_with("real nodes cannot run here: "), "{error}"),
         }
     }
 

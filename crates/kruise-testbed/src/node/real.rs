@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::cleanup::Leftover;
 use super::config::{self, Paths, Settings};
 use super::ground::{Ground, Parts};
-use super::{cgroup, preflight, wiring};
+use super::{cgroup, preflight, rooms, wiring};
 use crate::TestbedError;
 use crate::certs::Subject;
 use crate::keeper::Start;
@@ -56,8 +56,8 @@ impl RealNode {
     }
 
     /// The network namespace of the node: `nsenter --net=…` enters it.
-    pub fn namespace(&self) -> PathBuf {
-        self.paths.namespace()
+    pub fn network(&self) -> PathBuf {
+        self.paths.network()
     }
 
     /// The machine's end of the node's leg on the bridge.
@@ -89,13 +89,11 @@ impl RealNode {
 
     /// Everything that does not need a running program: clean-ups first, then namespace, cgroup, certificate, files.
     pub(super) fn prepare(&self, ground: &Ground, parts: &Parts<'_>) -> Result<(), TestbedError> {
-        for leftover in self.leftovers(ground) {
+        for leftover in self.leftovers() {
             parts.keeper.at_end(Cleanup::Node(leftover))?;
         }
-        for dir in [self.paths.state(), self.paths.kubelet_root()] {
-            std::fs::create_dir_all(&dir).map_err(TestbedError::io(format!("creating {}", dir.display())))?;
-        }
-        wiring::connect(ground.network(), self.index, &self.paths.namespace())?;
+        rooms::furnish(&self.paths)?;
+        wiring::connect(ground.network(), self.index, &self.paths.network())?;
         cgroup::create(&self.cgroup)
             .map_err(TestbedError::io(format!("creating the cgroup {}", self.cgroup)))?;
         let user = format!("system:node:{}", self.name);
@@ -121,35 +119,12 @@ impl RealNode {
     }
 
     /// In the order of registration; the keeper removes the last one first.
-    fn leftovers(&self, ground: &Ground) -> Vec<Leftover> {
-        let dir = self.paths.0.clone();
+    fn leftovers(&self) -> Vec<Leftover> {
         vec![
-            Leftover::Interface {
-                name: self.interface.clone(),
-            },
-            Leftover::FilesNamed {
-                dir: PathBuf::from("/var/lib/cni/results"),
-                prefix: format!("{}-", ground.network().unique(self.index)),
-            },
-            Leftover::LinksInto {
-                dir: PathBuf::from("/var/log/containers"),
-                target: dir.clone(),
-            },
-            // The one path that kubelet lets nobody change.
-            Leftover::DeadSocket {
-                path: PathBuf::from("/var/lib/kubelet/device-plugins/kubelet.sock"),
-            },
-            Leftover::Cgroup {
-                name: self.cgroup.clone(),
-            },
-            Leftover::Mounts { below: dir },
-            Leftover::ShimSockets {
-                state: self.paths.state(),
-            },
-            Leftover::Processes {
-                namespace: self.paths.namespace(),
-                cgroup: self.cgroup.clone(),
-            },
+            Leftover::Interface { name: self.interface.clone() },
+            Leftover::Cgroup { name: self.cgroup.clone() },
+            Leftover::Mounts { below: self.paths.0.clone() },
+            Leftover::Processes { namespace: self.paths.network(), cgroup: self.cgroup.clone() },
         ]
     }
 
@@ -158,7 +133,7 @@ impl RealNode {
         self.start(
             parts,
             "containerd",
-            parts.kit.containerd().path("containerd"),
+            &parts.kit.containerd().path("containerd"),
             vec![format!("--config={config}")],
         )
     }
@@ -168,21 +143,15 @@ impl RealNode {
     }
 
     pub(super) fn start_kubelet(&self, parts: &Parts<'_>) -> Result<(), TestbedError> {
-        let root = self.paths.kubelet_root();
         let args = [
             ("config", self.paths.kubelet_config().display().to_string()),
             ("kubeconfig", self.kubeconfig().display().to_string()),
             ("hostname-override", self.name.clone()),
             ("node-ip", self.address.to_string()),
-            ("root-dir", root.display().to_string()),
-            ("cert-dir", root.join("pki").display().to_string()),
             ("v", "2".to_owned()),
         ];
-        let args = args
-            .into_iter()
-            .map(|(flag, value)| format!("--{flag}={value}"))
-            .collect();
-        self.start(parts, "kubelet", parts.kubernetes.path("kubelet"), args)
+        let args = args.into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+        self.start(parts, "kubelet", &parts.kubernetes.path("kubelet"), args)
     }
 
     pub(super) fn start_proxy(&self, parts: &Parts<'_>) -> Result<(), TestbedError> {
@@ -190,29 +159,26 @@ impl RealNode {
         self.start(
             parts,
             "kube-proxy",
-            parts.kubernetes.path("kube-proxy"),
+            &parts.kubernetes.path("kube-proxy"),
             vec![format!("--config={config}")],
         )
     }
 
-    /// Runs a program inside the node's network. `nsenter` becomes the program, so the keeper's hold on it stays.
+    /// Runs a program inside the node. `nsenter` becomes the program, so the keeper's hold on it stays.
     fn start(
         &self,
         parts: &Parts<'_>,
         name: &str,
-        program: PathBuf,
+        program: &Path,
         args: Vec<String>,
     ) -> Result<(), TestbedError> {
         let mut words = vec![
-            format!("--net={}", self.paths.namespace().display()),
+            format!("--net={}", self.paths.network().display()),
+            format!("--mount={}", self.paths.mounts().display()),
             program.display().to_string(),
         ];
         words.extend(args);
-        let path = format!(
-            "{}:{}",
-            parts.kit.containerd().dir().display(),
-            preflight::SYSTEM_PATH
-        );
+        let path = format!("{}:{}", parts.kit.containerd().dir().display(), preflight::SYSTEM_PATH);
         parts
             .keeper
             .spawn(Start {

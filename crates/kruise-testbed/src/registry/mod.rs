@@ -43,12 +43,8 @@ impl Registry {
     pub fn start(address: IpAddr) -> Result<Self, TestbedError> {
         let listener = TcpListener::bind((address, 0))
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(TestbedError::io(format!(
-                "opening a port on {address} for the image registry"
-            )))?;
-        let local = listener
-            .local_addr()
-            .map_err(TestbedError::io("asking for the port of the registry"))?;
+            .map_err(TestbedError::io(format!("opening a port on {address} for the image registry")))?;
+        let local = listener.local_addr().map_err(TestbedError::io("asking for the port of the registry"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -59,12 +55,7 @@ impl Registry {
             let store = Arc::clone(&store);
             move || runtime.block_on(server::serve(listener, store, stopped))
         });
-        Ok(Self {
-            address: local,
-            store,
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        Ok(Self { address: local, store, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.

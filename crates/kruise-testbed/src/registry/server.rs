@@ -51,11 +51,7 @@ pub(super) async fn serve(listener: TcpListener, store: Arc<Mutex<Store>>, stopp
             tokio::spawn(async move {
                 let service = service_fn(move |request| answer(request, Arc::clone(&store)));
                 // A broken connection is the client's to report.
-                drop(
-                    http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await,
-                );
+                drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
             });
         }
     };
@@ -67,10 +63,7 @@ pub(super) async fn serve(listener: TcpListener, store: Arc<Mutex<Store>>, stopp
 
 async fn answer(request: Request<Incoming>, store: Arc<Mutex<Store>>) -> Result<Answer, Infallible> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(plain(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "this registry is read-only",
-        ));
+        return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "this registry is read-only"));
     }
     Ok(match Target::read(request.uri().path(), request.uri().query()) {
         Target::Version => plain(StatusCode::OK, "{}"),
@@ -103,14 +96,12 @@ impl Target {
         }
         let mut parts = rest.trim_start_matches('/').rsplitn(3, '/');
         match (parts.next(), parts.next(), parts.next()) {
-            (Some(digest), Some("blobs"), Some(_)) => Self::Digest {
-                digest: digest.to_owned(),
-                media_type: "application/octet-stream",
-            },
-            (Some(digest), Some("manifests"), Some(_)) if digest.contains(':') => Self::Digest {
-                digest: digest.to_owned(),
-                media_type: BuiltImage::MANIFEST_TYPE,
-            },
+            (Some(digest), Some("blobs"), Some(_)) => {
+                Self::Digest { digest: digest.to_owned(), media_type: "application/octet-stream" }
+            }
+            (Some(digest), Some("manifests"), Some(_)) if digest.contains(':') => {
+                Self::Digest { digest: digest.to_owned(), media_type: BuiltImage::MANIFEST_TYPE }
+            }
             (Some(tag), Some("manifests"), Some(repository)) => Self::Tag(Reference {
                 host: host(query).to_owned(),
                 repository: repository.to_owned(),

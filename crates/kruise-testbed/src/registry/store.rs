@@ -57,9 +57,6 @@ impl Store {
 
     /// Manifests are blobs too, so both kinds of request by digest end here.
     pub fn blob(&self, digest: &str) -> Option<Found> {
-        self.blobs.get(digest).map(|bytes| Found {
-            digest: digest.to_owned(),
-            bytes: bytes.clone(),
-        })
+        self.blobs.get(digest).map(|bytes| Found { digest: digest.to_owned(), bytes: bytes.clone() })
     }
 }

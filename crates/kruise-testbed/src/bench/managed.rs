@@ -1,0 +1,139 @@
+//! The same phases done by a manager: CloneSets are created and changed, the manager does the rest.
+
+use k8s_openapi::api::core::v1::Namespace;
+use kruise_sim::kubelet::Pod;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::Stage;
+use super::observe::{self, Observer, Seen};
+use super::report::Phase;
+use crate::{Cluster, TestbedError};
+
+/// The name under which the keeper runs the manager.
+pub const PART: &str = "manager";
+
+const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
+
+/// A manager process to measure.
+#[derive(Debug)]
+pub struct Manager {
+    pub pid: u32,
+}
+
+/// Starts a manager from a command line.
+pub fn start(cluster: &Cluster, command: &str) -> Result<Manager, TestbedError> {
+    let command = command.replace("{kubeconfig}", &cluster.kubeconfig().display().to_string());
+    let mut words = command.split_whitespace().map(str::to_owned);
+    let Some(program) = words.next() else {
+        return Err(TestbedError::Unfit("--manager NAME=COMMAND needs a command".into()));
+    };
+    let pid = cluster.spawn(PART, program.into(), words.collect())?;
+    Ok(Manager { pid })
+}
+
+/// A new namespace of its own for each run.
+pub async fn namespace(client: &Client, name: &str) -> Result<String, TestbedError> {
+    let object = serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}));
+    let object: Namespace = object.map_err(|error| TestbedError::Unfit(error.to_string()))?;
+    let created = Api::all(client.clone()).create(&PostParams::default(), &object).await;
+    created.map(|namespace| namespace.name_any()).map_err(TestbedError::api("a namespace"))
+}
+
+/// Create, in-place rollout, recreate rollout, scale-in.
+pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, TestbedError> {
+    let namespace = namespace(&stage.client, "bench").await?;
+    let run = Run {
+        observer: Observer::of(stage.client.clone(), namespace.clone()),
+        clonesets: clonesets(&stage.client, &namespace),
+        count: stage.pods(),
+        sets: stage.settings.clonesets,
+    };
+    let pid = Some(manager.pid);
+    let created = stage.timed("create", pid, run.create(stage.settings.replicas)).await?;
+    let image =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": IMAGES.1}]}}}});
+    let updated = |pod: &Pod| observe::is_ready(pod) && observe::runs(pod, IMAGES.1);
+    let in_place = stage.timed("in-place", pid, run.change(image, updated)).await?;
+    let recreated = stage.timed("recreate", pid, run.recreate()).await?;
+    let scaled_in = stage.timed("scale-in", pid, run.scale_in()).await?;
+    Ok(vec![created, in_place, recreated, scaled_in])
+}
+
+struct Run {
+    observer: Observer,
+    clonesets: Api<DynamicObject>,
+    count: usize,
+    sets: usize,
+}
+
+impl Run {
+    async fn create(&self, replicas: usize) -> Result<(), TestbedError> {
+        for number in 0..self.sets {
+            let object = cloneset(&format!("bench-{number}"), replicas)?;
+            let created = self.clonesets.create(&PostParams::default(), &object).await;
+            created.map_err(TestbedError::api("a CloneSet"))?;
+        }
+        self.all("pods ready", observe::is_ready).await
+    }
+
+    async fn recreate(&self) -> Result<(), TestbedError> {
+        let env = json!([{"name": "GENERATION", "value": "2"}]);
+        let containers = json!([{"name": "main", "image": IMAGES.1, "env": env}]);
+        let change = json!({"spec": {
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "ReCreate"}},
+            "template": {"spec": {"containers": containers}},
+        }});
+        let old = self.observer.uids();
+        self.change(change, move |pod| observe::is_ready(pod) && !old.contains(&pod.metadata.uid)).await
+    }
+
+    async fn change(&self, change: Value, done: impl Fn(&Pod) -> bool) -> Result<(), TestbedError> {
+        self.patch_all(&Patch::Merge(change)).await?;
+        self.all("pods changed", done).await
+    }
+
+    async fn scale_in(&self) -> Result<(), TestbedError> {
+        self.patch_all(&Patch::Merge(json!({"spec": {"replicas": 0}}))).await?;
+        self.observer.until("no pods", Seen::is_empty).await
+    }
+
+    async fn all(&self, what: &str, done: impl Fn(&Pod) -> bool) -> Result<(), TestbedError> {
+        self.observer.until(what, |pods| pods.len() == self.count && pods.values().all(&done)).await
+    }
+
+    async fn patch_all(&self, patch: &Patch<Value>) -> Result<(), TestbedError> {
+        for number in 0..self.sets {
+            let patched =
+                self.clonesets.patch(&format!("bench-{number}"), &PatchParams::default(), patch).await;
+            patched.map_err(TestbedError::api("a change of a CloneSet"))?;
+        }
+        Ok(())
+    }
+}
+
+fn clonesets(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "CloneSet"));
+    Api::namespaced_with(client.clone(), namespace, &kind)
+}
+
+fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+                "podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": "20%", "maxSurge": 0, "partition": 0,
+            }},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": IMAGES.0}]},
+            },
+        },
+    });
+    serde_json::from_value(object).map_err(|error| TestbedError::Unfit(error.to_string()))
+}

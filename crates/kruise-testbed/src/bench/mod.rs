@@ -1,0 +1,123 @@
+//! The benchmark: what a rollout costs, and what the API server of this machine allows at best.
+//!
+//! Each phase (create, in-place rollout, recreate rollout, scale-in) is timed from the request to the last pod; the
+//! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run a
+//! bare client makes only the unavoidable writes: that floor is what any manager is compared with.
+
+mod audit;
+mod floor;
+mod managed;
+mod observe;
+mod process;
+mod report;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use kube::Client;
+
+use crate::simnodes;
+use crate::{Cluster, Options, TestbedError};
+
+use managed::Manager;
+use process::Usage;
+use report::Phase;
+pub use report::Report;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Pods per CloneSet.
+    pub replicas: usize,
+    pub clonesets: usize,
+    pub nodes: usize,
+    /// Requests in flight of the bare client.
+    pub workers: usize,
+    /// Programs to start one after the other: a name and a command line, `{kubeconfig}` is filled in.
+    pub managers: Vec<(String, String)>,
+    /// A manager that runs already: a name and its process id. Needs `existing`.
+    pub attached: Option<(String, u32)>,
+    /// Measure on this cluster instead of a new one.
+    pub existing: Option<Existing>,
+}
+
+/// A cluster that somebody else started.
+#[derive(Debug, Clone)]
+pub struct Existing {
+    pub kubeconfig: PathBuf,
+    /// Where its API server writes the audit log; without it no writes are counted.
+    pub audit_log: Option<PathBuf>,
+}
+
+/// Where the phases run.
+struct Stage<'a> {
+    client: Client,
+    audit: audit::Log,
+    settings: &'a Settings,
+}
+
+impl Stage<'_> {
+    fn pods(&self) -> usize {
+        self.settings.replicas * self.settings.clonesets
+    }
+
+    /// Times one phase and counts what it cost; with a process id also that manager's CPU and memory.
+    async fn timed<F>(&self, name: &'static str, manager: Option<u32>, work: F) -> Result<Phase, TestbedError>
+    where
+        F: Future<Output = Result<(), TestbedError>>,
+    {
+        let mark = self.audit.mark()?;
+        let before = manager.map(Usage::of).transpose()?;
+        let started = Instant::now();
+        work.await?;
+        let elapsed = started.elapsed();
+        let mut phase = Phase::new(name, self.pods(), elapsed, self.audit.since(mark)?);
+        if let (Some(pid), Some(before)) = (manager, before) {
+            let after = Usage::of(pid)?;
+            phase = phase.by_manager(after.cpu.saturating_sub(before.cpu), after.rss_bytes);
+        }
+        eprintln!("[bench] {}", phase.line());
+        Ok(phase)
+    }
+}
+
+/// Runs all that was asked for. Words about progress go to standard error.
+pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
+    let mut report = Report::new(settings);
+    if let Some(existing) = &settings.existing {
+        let client = crate::cluster::client(&existing.kubeconfig, floor::USER_AGENT).await?;
+        let stage = Stage { client, audit: audit::Log::at(existing.audit_log.clone()), settings };
+        if let Some((name, pid)) = &settings.attached {
+            report.add(name, managed::run(&stage, &Manager { pid: *pid }).await?);
+        }
+        report.add(floor::NAME, floor::run(&stage).await?);
+        return Ok(report);
+    }
+    let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await?;
+    let simulated = start_nodes(&cluster, settings.nodes)?;
+    let client = cluster.client_named(floor::USER_AGENT).await?;
+    let stage = Stage { client, audit: audit::Log::at(Some(cluster.audit_log())), settings };
+    observe::nodes_ready(&stage.client, settings.nodes).await?;
+    crate::crds::install(&stage.client).await?;
+    for (name, command) in &settings.managers {
+        let manager = managed::start(&cluster, command)?;
+        report.add(name, managed::run(&stage, &manager).await?);
+        cluster.stop(managed::PART)?;
+    }
+    report.add(floor::NAME, floor::run(&stage).await?);
+    report.simulated_kubelet(&Usage::of(simulated)?, stage.audit.count_by(simnodes::USER_AGENT)?);
+    Ok(report)
+}
+
+/// In a process of their own, so that their CPU time is not the bare client's.
+fn start_nodes(cluster: &Cluster, nodes: usize) -> Result<u32, TestbedError> {
+    let program = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
+    let args = [
+        "simnodes",
+        "--nodes",
+        &nodes.to_string(),
+        "--kubeconfig",
+        &cluster.kubeconfig().display().to_string(),
+    ];
+    cluster.spawn("simulated-nodes", program, args.map(str::to_owned).to_vec())
+}

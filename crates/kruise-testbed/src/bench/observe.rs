@@ -1,0 +1,118 @@
+//! Looking on while pods come, change and go: one watch, slim pods, no polling.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::Request;
+use k8s_openapi::api::core::v1::Node;
+use kruise_sim::kubelet::Pod;
+use kube::api::ListParams;
+use kube::core::WatchEvent;
+use kube::{Api, Client};
+use tokio::sync::watch;
+
+use crate::{TestbedError, wait};
+
+/// Longer than the slowest manager took for the largest run.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// Pods by name.
+pub type Seen = HashMap<String, Pod>;
+
+/// The pods of one namespace, kept current by a watch in the background.
+#[derive(Debug)]
+pub struct Observer {
+    pods: watch::Receiver<Seen>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Observer {
+    /// Starts with an empty, new namespace.
+    pub fn of(client: Client, namespace: String) -> Self {
+        let (sender, pods) = watch::channel(HashMap::new());
+        let task = tokio::spawn(async move {
+            // The server ends every watch sooner or later.
+            loop {
+                if let Err(error) = follow(&client, &namespace, &sender).await {
+                    tracing::warn!(%error, "watch of the benchmark's pods ended; watching again");
+                }
+            }
+        });
+        Self { pods, task }
+    }
+
+    /// Waits until `ok` holds for all pods together.
+    pub async fn until(&self, what: &str, ok: impl Fn(&Seen) -> bool) -> Result<(), TestbedError> {
+        let mut pods = self.pods.clone();
+        let outcome = tokio::time::timeout(PATIENCE, pods.wait_for(ok)).await.map(|seen| seen.map(drop));
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(TestbedError::Unfit(error.to_string())),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                let last = format!("{} pods", self.pods.borrow().len());
+                Err(TestbedError::Waited { what: what.into(), seconds, last })
+            }
+        }
+    }
+
+    /// Which pods there are.
+    pub fn uids(&self) -> HashSet<String> {
+        self.pods.borrow().values().map(|pod| pod.metadata.uid.clone()).collect()
+    }
+
+    pub fn pod(&self, name: &str) -> Option<Pod> {
+        self.pods.borrow().get(name).cloned()
+    }
+
+    /// Waits until `ok` holds for one pod.
+    pub async fn until_pod(&self, name: &str, ok: impl Fn(&Pod) -> bool) -> Result<(), TestbedError> {
+        let mut pods = self.pods.clone();
+        let seen = pods.wait_for(|pods| pods.get(name).is_some_and(&ok)).await;
+        seen.map(drop).map_err(|error| TestbedError::Unfit(error.to_string()))
+    }
+}
+
+pub fn is_ready(pod: &Pod) -> bool {
+    pod.condition("Ready").is_some_and(|condition| condition.status == "True")
+}
+
+pub fn runs(pod: &Pod, image: &str) -> bool {
+    pod.status.container_statuses.first().is_some_and(|status| status.image == image)
+}
+
+/// Waits for the simulated nodes.
+pub async fn nodes_ready(client: &Client, count: usize) -> Result<(), TestbedError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    wait::until_all(&nodes, &ListParams::default(), "the simulated nodes", |nodes| nodes.len() == count)
+        .await?;
+    Ok(())
+}
+
+async fn follow(client: &Client, namespace: &str, pods: &watch::Sender<Seen>) -> Result<(), kube::Error> {
+    pods.send_modify(HashMap::clear);
+    // Without a version the watch begins with all that exists.
+    let path = format!("/api/v1/namespaces/{namespace}/pods?watch=true");
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let mut events = std::pin::pin!(client.request_events::<Pod>(request).await?);
+    while let Some(event) = events.next().await {
+        match event? {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => pods.send_modify(|pods| {
+                pods.insert(pod.metadata.name.clone(), pod);
+            }),
+            WatchEvent::Deleted(pod) => pods.send_modify(|pods| {
+                pods.remove(&pod.metadata.name);
+            }),
+            WatchEvent::Bookmark(_) => {}
+            WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! One cluster for a whole test run, a namespace for each test.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::channel;
+
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::api::PostParams;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde_json::json;
+
+use crate::simnodes::{self, SimNodes};
+use crate::{Cluster, Options, TestbedError, wait};
+
+/// Enough for zones, for spreading and for a node or two to go away.
+const NODES: usize = 12;
+
+/// The cluster that all tests of one process share.
+pub struct Shared {
+    pub cluster: Cluster,
+    pub nodes: SimNodes,
+}
+
+/// A test's corner of the shared cluster.
+pub struct Scratch {
+    pub client: Client,
+    pub namespace: String,
+    pub shared: &'static Shared,
+}
+
+/// A new namespace of the shared cluster, which is started by the first caller.
+///
+/// `name` says what the test is about; it shows in the namespace and so in every log line of the control plane.
+pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
+    let shared = tokio::task::spawn_blocking(shared)
+        .await
+        .map_err(|error| TestbedError::Unfit(error.to_string()))??;
+    // A client per test: its connections belong to the test's own runtime.
+    let client = shared.cluster.client_named(&format!("test-{name}")).await?;
+    let object = serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}));
+    let object: Namespace = object.map_err(|error| TestbedError::Unfit(error.to_string()))?;
+    let created = Api::<Namespace>::all(client.clone())
+        .create(&PostParams::default(), &object)
+        .await
+        .map_err(TestbedError::api("a namespace for the test"))?;
+    let namespace = created.name_any();
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), &namespace);
+    wait::until(&accounts, "default", "the namespace's service account", |_| true).await?;
+    Ok(Scratch { client, namespace, shared })
+}
+
+impl Scratch {
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+}
+
+/// Never dropped: the keeper takes the cluster down when the test process ends, however it ends.
+fn shared() -> Result<&'static Shared, TestbedError> {
+    static SHARED: OnceLock<Result<Shared, String>> = OnceLock::new();
+    SHARED
+        .get_or_init(|| start_on_its_own_thread().map_err(|error| error.to_string()))
+        .as_ref()
+        .map_err(|message| TestbedError::Unfit(message.clone()))
+}
+
+/// The simulated nodes need a runtime that outlives every test's own.
+fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                return sender.send(Err(TestbedError::io("starting a runtime")(error))).is_ok();
+            }
+        };
+        runtime.block_on(async {
+            let started = start().await;
+            let go_on = started.is_ok();
+            if sender.send(started).is_ok() && go_on {
+                std::future::pending::<()>().await;
+            }
+            true
+        })
+    });
+    receiver.recv().map_err(|error| TestbedError::Unfit(error.to_string()))?
+}
+
+async fn start() -> Result<Shared, TestbedError> {
+    let cluster = Cluster::start(Options::default()).await?;
+    let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, NODES).await?;
+    Ok(Shared { cluster, nodes })
+}
