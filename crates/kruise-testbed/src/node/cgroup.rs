@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -13,6 +14,7 @@ pub(super) fn directories(name: &str) -> Vec<PathBuf> {
 
 /// Makes an empty cgroup for a node.
 pub(super) fn create(name: &str) -> io::Result<()> {
+    enable_controllers(Path::new(ROOT))?;
     for directory in directories(name) {
         fs::create_dir_all(&directory)?;
         // Version 1: a cpuset without processors and memory refuses every process.
@@ -27,9 +29,25 @@ pub(super) fn create(name: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Version 2: kubelet demands that its cgroup has every controller of the root, not only those in use so far.
+fn enable_controllers(root: &Path) -> io::Result<()> {
+    let Ok(available) = fs::read_to_string(root.join("cgroup.controllers")) else { return Ok(()) };
+    let switch = root.join("cgroup.subtree_control");
+    let enabled = fs::read_to_string(&switch)?;
+    for controller in
+        available.split_whitespace().filter(|name| !enabled.split_whitespace().any(|on| on == *name))
+    {
+        fs::write(&switch, format!("+{controller}"))?;
+    }
+    Ok(())
+}
+
 /// Tries to make and remove a cgroup.
 pub(super) fn writable() -> io::Result<()> {
-    let name = format!("kruise-testbed-probe-{}", std::process::id());
+    // Tests ask at the same time.
+    static PROBES: AtomicU32 = AtomicU32::new(0);
+    let probe = PROBES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("kruise-testbed-probe-{}-{probe}", std::process::id());
     for directory in directories(&name) {
         fs::create_dir_all(&directory)?;
         fs::remove_dir(&directory)?;
