@@ -301,7 +301,7 @@ async fn client_at(kubeconfig: &Path, user_agent: &str, port: Option<u16>) -> Re
 }
 
 /// The last lines of a log, for an error message.
-fn tail(log: &Path) -> String {
+pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
     let lines: Vec<&str> = text.lines().rev().take(10).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")

@@ -24,7 +24,7 @@ pub struct Bench {
 /// True if real nodes can run here. Else says why, past the harness, which swallows the words of passing tests.
 pub fn can_run() -> bool {
     let Err(why) = node::preflight() else { return true };
-    assert!(std::env::var("CI").is_err(), "real nodes must run in CI: {why}");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "real nodes must run in CI: {why}");
     writeln!(std::io::stderr(), "skipped: {why}").unwrap();
     false
 }

@@ -14,6 +14,7 @@ use super::preflight::Fit;
 use super::real::RealNode;
 use super::wiring;
 use crate::certs::{Authority, Subject};
+use crate::cluster::tail;
 use crate::components::{self, Binaries, Component};
 use crate::keeper::Keeper;
 use crate::keeper::cleanup::Cleanup;
@@ -166,7 +167,7 @@ async fn until_ready(nodes: &[RealNode], parts: &Parts<'_>) -> Result<(), Testbe
             alive(parts, node, "kubelet", node.kubelet_log())?;
             alive(parts, node, "containerd", node.containerd_log())?;
         }
-        if let (true, Some(node)) = (READY_WITHIN <= start.elapsed(), nodes.first()) {
+        if let Some(node) = nodes.first().filter(|_| READY_WITHIN <= start.elapsed()) {
             return Err(late(node.part("kubelet"), &error.to_string(), node.kubelet_log()));
         }
     }
@@ -193,11 +194,4 @@ fn late(part: String, last: &str, log: PathBuf) -> TestbedError {
         tail: tail(&log),
         log,
     }
-}
-
-/// The last lines of a log, for an error message.
-fn tail(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
-    let lines: Vec<&str> = text.lines().rev().take(10).collect();
-    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
