@@ -2,3 +2,22 @@
 //!
 //! Lives here: everything that thinks.
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
+
+pub mod amount;
+pub mod chain;
+pub mod gates;
+pub mod ids;
+pub mod inplace;
+pub mod lifecycle;
+pub mod merge;
+pub mod order;
+pub mod pod;
+pub mod quantity;
+pub mod readiness;
+pub mod revision;
+pub mod time;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod golden;

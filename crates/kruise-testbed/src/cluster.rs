@@ -64,8 +64,7 @@ impl Cluster {
         .await
         .map_err(|error| TestbedError::Unfit(error.to_string()))??;
         let keeper = Keeper::start(&program()?)?;
-        let ground =
-            binaries.node.as_ref().map(|kit| Ground::prepare(kit, &keeper, count)).transpose()?;
+        let ground = binaries.node.as_ref().map(|kit| Ground::prepare(kit, &keeper, count)).transpose()?;
         let addresses = addresses(keeper.first_port(), options.port, ground.as_ref())?;
         let log_dir = keeper.dir().join("log");
         std::fs::create_dir_all(&log_dir)

@@ -1,1 +1,78 @@
-fn main() {}
+//! Chores of the repository that are longer than one line. `make help` lists the words that call them.
+
+mod arch;
+mod deny;
+mod play;
+mod test;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "Chores of the repository")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Everything a change must pass, or one part of it
+    Test {
+        #[arg(value_enum)]
+        only: Option<test::Part>,
+    },
+    /// Check that every crate depends only on what its room allows
+    Arch,
+    /// Check licences, sources and banned crates of all dependencies
+    Deny,
+    /// Start a cluster and the manager
+    Run(play::Run),
+    /// Roll out a sample on the running cluster
+    Demo,
+    /// Measure the manager and the floor
+    Bench(play::Bench),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> anyhow::Result<()> {
+    match chore {
+        Chore::Test { only } => test::run(only),
+        Chore::Arch => arch::check(),
+        Chore::Deny => deny::check(),
+        Chore::Run(arguments) => play::run(&arguments),
+        Chore::Demo => play::demo(),
+        Chore::Bench(arguments) => play::bench(&arguments),
+    }
+}
+
+/// The root of the checkout.
+fn root() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).map_or_else(|| own.clone(), PathBuf::from)
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command to its end; its name and arguments are in the error.
+fn must(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    anyhow::ensure!(status.success(), "{command:?} failed ({status})");
+    Ok(())
+}

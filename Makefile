@@ -1,0 +1,46 @@
+# Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test check test-unit test-cluster test-node bench crds deny build-kubernetes
+
+# make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
+CLUSTER ?= new
+NODES ?= 20
+REPLICAS ?= 300
+CLONESETS ?= 1
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## Start a real Kubernetes with simulated nodes and the manager (CLUSTER=existing: use $KUBECONFIG; NODES=20)
+	@cargo run --quiet --package xtask -- run --cluster $(CLUSTER) --nodes $(NODES)
+
+demo: ## Roll out a sample on the cluster that `make run` started
+	@cargo run --quiet --package xtask -- demo
+
+test: ## Everything a change must pass; what CI runs
+	@cargo run --quiet --package xtask -- test
+
+check: ## Format, lints, architecture, generated files
+	@cargo run --quiet --package xtask -- test check
+
+test-unit: ## Unit and property tests
+	@cargo run --quiet --package xtask -- test unit
+
+test-cluster: ## Tests on the real control plane
+	@cargo run --quiet --package xtask -- test cluster
+
+test-node: ## Tests on real nodes (root on Linux)
+	@cargo run --quiet --package xtask -- test node
+
+bench: ## Measure rollouts and the floor (REPLICAS=300 CLONESETS=1 NODES=20)
+	@cargo run --quiet --package xtask -- bench --replicas $(REPLICAS) --clonesets $(CLONESETS) --nodes $(NODES)
+
+crds: ## Write the custom resource definitions
+	@cargo run --quiet --package xtask -- crds
+
+deny: ## Licences, sources and banned crates of all dependencies (installs cargo-deny)
+	@cargo run --quiet --package xtask -- deny
+
+build-kubernetes: ## Build all parts of Kubernetes into the cache
+	@cargo run --quiet --package kruise-testbed -- build

@@ -1,0 +1,275 @@
+//! CloneSet v1alpha1: rollout settings lie flat under `updateStrategy`, claim reuse is negated.
+//! The rest, status included, is the hub's.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
+
+use super::v1beta1::CloneSetStatus;
+use crate::{
+    annotations,
+    convert::json::{Object, annotation, child, child_mut, label, set_annotation, text},
+    crd::rules,
+    kind::kind,
+    labels,
+    names::APPS_GROUP,
+    parts::{
+        Extra, InPlaceUpdateStrategy, IntOrString, LabelSelector, Lifecycle, RawClaims, RawTemplate,
+        UpdatePriorityStrategy, UpdateScatterTerm,
+    },
+    wire_enum::wire_enum,
+};
+
+kind! {
+    /// Runs a number of equal pods without fixed order, scales them and updates them, in place where that is possible.
+    Namespaced CloneSet(APPS_GROUP, "v1alpha1", "clonesets") {
+        /// What should run.
+        spec: CloneSetSpec,
+        status: CloneSetStatus,
+    }
+}
+
+/// What should run.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = rules::cloneset::v1alpha1_stands_still, transform = rules::cloneset::deadline)]
+pub struct CloneSetSpec {
+    /// Hooks that hold a pod before it is deleted, updated in place, or counted as normal.
+    pub lifecycle: Option<Lifecycle>,
+    /// Seconds a pod must be ready before it counts as available.
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+    /// Seconds without progress after which the condition Progressing becomes False. No deadline if not given.
+    pub progress_deadline_seconds: Option<i32>,
+    /// How many pods should run. 1 if not given.
+    #[schemars(range(min = 0))]
+    pub replicas: Option<i32>,
+    /// How many old revisions are kept for going back. 10 if not given.
+    #[schemars(range(min = 0))]
+    pub revision_history_limit: Option<i32>,
+    /// How pods are created and deleted.
+    pub scale_strategy: Option<CloneSetScaleStrategy>,
+    /// Which pods belong to this object. Must match the labels of the template and cannot be changed.
+    #[schemars(transform = rules::workload_selector)]
+    pub selector: LabelSelector,
+    /// The pod to run.
+    pub template: RawTemplate,
+    /// How pods are brought to a changed template.
+    pub update_strategy: Option<CloneSetUpdateStrategy>,
+    /// Claims made for each pod, one per template.
+    pub volume_claim_templates: Option<RawClaims>,
+    /// Fields of newer releases.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Extra,
+}
+
+/// How pods are created and deleted.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CloneSetScaleStrategy {
+    /// Deletes claims of deleted pods instead of giving them to new pods.
+    #[serde(rename = "disablePVCReuse")]
+    pub disable_pvc_reuse: Option<bool>,
+    /// How many pods may be unavailable while new ones are being created. No limit if not given.
+    #[schemars(transform = rules::amount)]
+    pub max_unavailable: Option<IntOrString>,
+    /// Names of pods to delete first. Names of pods that are gone are removed by the controller.
+    #[schemars(transform = rules::set)]
+    pub pods_to_delete: Option<Vec<String>>,
+    /// Fields of newer releases.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Extra,
+}
+
+/// How pods are brought to a changed template.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = rules::cloneset::v1alpha1_no_surge_in_place)]
+pub struct CloneSetUpdateStrategy {
+    /// Settings of in-place updates. Image pre-download is set by annotations in this version.
+    pub in_place_update_strategy: Option<InPlaceUpdateStrategy>,
+    /// How many pods may run above the wanted number during an update. 0 if not given.
+    #[schemars(transform = rules::amount)]
+    pub max_surge: Option<IntOrString>,
+    /// How many pods may be unavailable during an update. 20% if not given.
+    #[schemars(transform = rules::amount)]
+    pub max_unavailable: Option<IntOrString>,
+    /// How many pods stay on the old revision. 0 if not given.
+    #[schemars(transform = rules::amount)]
+    pub partition: Option<IntOrString>,
+    /// Stops updating pods; scaling goes on.
+    pub paused: Option<bool>,
+    /// Which pods are updated first.
+    pub priority_strategy: Option<UpdatePriorityStrategy>,
+    /// Which pods are spread over the update.
+    #[schemars(transform = rules::keyed_by_key_and_value)]
+    pub scatter_strategy: Option<Vec<UpdateScatterTerm>>,
+    /// How one pod is updated. ReCreate if not given. OnDelete shows here for objects written as v1beta1.
+    pub r#type: Option<UpdateType>,
+    /// Fields of newer releases.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Extra,
+}
+
+wire_enum! {
+    /// How one pod is updated. `OnDelete` can be read but not written in this version (CS-104).
+    closed or empty enum UpdateType {
+        /// Delete it and create a new one.
+        ReCreate = "ReCreate",
+        /// Change it where it runs if the change allows that, else recreate it.
+        InPlaceIfPossible = "InPlaceIfPossible",
+        /// Change it where it runs; other changes are refused.
+        InPlaceOnly = "InPlaceOnly",
+    }
+}
+
+/// Fields that v1alpha1 keeps flat and v1beta1 keeps under `rollingUpdate`.
+const ROLLING: [&str; 7] = [
+    "partition",
+    "maxUnavailable",
+    "maxSurge",
+    "paused",
+    "priorityStrategy",
+    "scatterStrategy",
+    "inPlaceUpdateStrategy",
+];
+
+/// Pre-download fields of v1beta1 with the annotations that say the same in v1alpha1.
+const PRE_DOWNLOAD: [(&str, &str); 3] = [
+    ("imagePreDownloadParallelism", annotations::IMAGE_PREDOWNLOAD_PARALLELISM),
+    ("imagePreDownloadTimeoutSeconds", annotations::IMAGE_PREDOWNLOAD_TIMEOUT_SECONDS),
+    ("imagePreDownloadMinUpdatedReadyPods", annotations::IMAGE_PREDOWNLOAD_MIN_UPDATED_READY_PODS),
+];
+
+pub(crate) fn up(object: &mut Object) {
+    let exclude =
+        label(object, labels::CLONESET_EXCLUDE_PREPARING_DELETE).is_some_and(|value| value == labels::TRUE);
+    let downloads: Vec<_> = PRE_DOWNLOAD
+        .iter()
+        .filter_map(|(field, key)| Some((*field, pre_download_value(field, annotation(object, key)?)?)))
+        .collect();
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    spec_up(spec);
+    if exclude && let Some(scale) = child_mut(spec, "scaleStrategy") {
+        scale.insert("excludePreparingDelete".to_owned(), json!(true));
+    }
+    if downloads.is_empty() {
+        return;
+    }
+    let rolling = child(spec, "updateStrategy").and_then(|strategy| strategy.get_mut("rollingUpdate"));
+    let in_place = rolling
+        .and_then(Value::as_object_mut)
+        .and_then(|rolling| child_mut(rolling, "inPlaceUpdateStrategy"));
+    if let Some(in_place) = in_place {
+        in_place.extend(downloads.into_iter().map(|(field, value)| (field.to_owned(), value)));
+    }
+}
+
+pub(crate) fn down(object: &mut Object) {
+    let mut downloads = Vec::new();
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        downloads = spec_down(spec);
+    }
+    for (key, value) in downloads {
+        set_annotation(object, key, &value);
+    }
+}
+
+/// v1alpha1 spec to v1beta1; also for a CloneSet inside a UnitedDeployment.
+pub(crate) fn spec_up(spec: &mut Object) {
+    if let Some(scale) = child_mut(spec, "scaleStrategy") {
+        let disabled = scale.shift_remove("disablePVCReuse").is_some_and(|value| value == json!(true));
+        scale.insert("enablePVCReuse".to_owned(), json!(!disabled));
+    }
+    let Some(strategy) = child(spec, "updateStrategy") else {
+        return;
+    };
+    let policy = strategy.shift_remove("type");
+    let mut rolling: Object = ROLLING
+        .iter()
+        .filter_map(|field| Some(((*field).to_owned(), strategy.shift_remove(*field)?)))
+        .collect();
+    let policy = policy.as_ref().and_then(Value::as_str).unwrap_or_default();
+    if policy == "OnDelete" {
+        strategy.insert("type".to_owned(), json!("OnDelete"));
+        return;
+    }
+    if let Some(in_place) = child(&mut rolling, "inPlaceUpdateStrategy") {
+        in_place.retain(|field, _| PRE_DOWNLOAD.iter().all(|(ignored, _)| field != ignored));
+    }
+    let policy = if matches!(policy, "InPlaceIfPossible" | "InPlaceOnly") { policy } else { "ReCreate" };
+    rolling.insert("podUpdatePolicy".to_owned(), json!(policy));
+    strategy.insert("type".to_owned(), json!("RollingUpdate"));
+    strategy.insert("rollingUpdate".to_owned(), Value::Object(rolling));
+}
+
+/// v1beta1 spec to v1alpha1. Returns the annotations that stand for pre-download fields.
+fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
+    if let Some(scale) = child_mut(spec, "scaleStrategy") {
+        scale.shift_remove("excludePreparingDelete");
+        if scale.shift_remove("enablePVCReuse").is_none_or(|value| value != json!(true)) {
+            scale.insert("disablePVCReuse".to_owned(), json!(true));
+        }
+    }
+    let mut downloads = Vec::new();
+    let Some(strategy) = child(spec, "updateStrategy") else {
+        return downloads;
+    };
+    let rolling = strategy.shift_remove("rollingUpdate");
+    let on_delete = strategy.get("type").is_some_and(|kind| kind == "OnDelete");
+    let Some(Value::Object(mut rolling)) = rolling else {
+        if !on_delete {
+            strategy.shift_remove("type");
+        }
+        return downloads;
+    };
+    let policy = rolling.shift_remove("podUpdatePolicy");
+    if let Some(in_place) = child(&mut rolling, "inPlaceUpdateStrategy") {
+        for (field, key) in PRE_DOWNLOAD {
+            downloads.extend(in_place.shift_remove(field).map(|value| (key, text(&value))));
+        }
+        if in_place.is_empty() {
+            rolling.shift_remove("inPlaceUpdateStrategy");
+        }
+    }
+    for field in ROLLING {
+        if let Some(value) = rolling.shift_remove(field) {
+            strategy.insert(field.to_owned(), value);
+        }
+    }
+    if !on_delete {
+        strategy.insert("type".to_owned(), policy.unwrap_or_else(|| json!("ReCreate")));
+    }
+    downloads
+}
+
+/// What an annotation sets, if it can be read: a number or text for the parallelism, else a number that fits 32 bits.
+fn pre_download_value(field: &str, text: &str) -> Option<Value> {
+    match text.parse::<i32>() {
+        Ok(number) => Some(json!(number)),
+        Err(_) if field == "imagePreDownloadParallelism" => Some(json!(text)),
+        Err(_) => None,
+    }
+}
+
+/// Whether a spec without version has the v1alpha1 shape: something in it has no meaning in v1beta1.
+pub(crate) fn has_old_shape(spec: &Object) -> bool {
+    let strategy = spec.get("updateStrategy").and_then(Value::as_object);
+    let flat = strategy.is_some_and(|strategy| {
+        let kind = strategy.get("type").and_then(Value::as_str).unwrap_or_default();
+        ROLLING.iter().any(|field| strategy.contains_key(*field))
+            || matches!(kind, "ReCreate" | "InPlaceIfPossible" | "InPlaceOnly")
+    });
+    let scale = spec.get("scaleStrategy");
+    let new_reuse = scale.is_some_and(|scale| scale.get("enablePVCReuse").is_some());
+    !new_reuse && (flat || scale.is_some_and(|scale| scale.get("disablePVCReuse").is_some()))
+}

@@ -1,0 +1,4 @@
+//! CustomResourceDefinitions, generated from the types.
+
+pub(crate) mod rules;
+pub(crate) mod schema;

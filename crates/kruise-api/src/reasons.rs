@@ -1,0 +1,179 @@
+//! Reasons of events and conditions. Written by the controller named in the section, read by people and alerts.
+
+/// Written by CloneSet, StatefulSet, DaemonSet, BroadcastJob and SidecarSet controllers as event reasons.
+pub mod event {
+    /// Normal, by every workload controller: a pod was created.
+    pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
+    /// Warning, by every workload controller: a pod or claim could not be created.
+    pub const FAILED_CREATE: &str = "FailedCreate";
+    /// Normal, by every workload controller: a pod was deleted.
+    pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
+    /// Warning, by every workload controller: a pod could not be deleted.
+    pub const FAILED_DELETE: &str = "FailedDelete";
+    /// Normal, by the StatefulSet controller: a pod was repaired.
+    pub const SUCCESSFUL_UPDATE: &str = "SuccessfulUpdate";
+    /// Warning, by CloneSet (owner of a claim) and StatefulSet controllers.
+    pub const FAILED_UPDATE: &str = "FailedUpdate";
+    /// Normal, by CloneSet, StatefulSet and DaemonSet controllers.
+    pub const SUCCESSFUL_UPDATE_POD_IN_PLACE: &str = "SuccessfulUpdatePodInPlace";
+    /// Warning, by CloneSet, StatefulSet and DaemonSet controllers.
+    pub const FAILED_UPDATE_POD_IN_PLACE: &str = "FailedUpdatePodInPlace";
+    /// Normal, by the CloneSet controller: a pod was marked to be recreated.
+    pub const SUCCESSFUL_UPDATE_POD_RECREATE: &str = "SuccessfulUpdatePodReCreate";
+    /// Warning, by the CloneSet controller.
+    pub const FAILED_UPDATE_POD_RECREATE: &str = "FailedUpdatePodReCreate";
+    /// Warning, by the CloneSet controller: scale-out is limited by maxUnavailable.
+    pub const SCALE_UP_LIMITED: &str = "ScaleUpLimited";
+    /// Normal, by pre-download of all workload kinds.
+    pub const CREATED_IMAGE_PULL_JOB: &str = "CreatedImagePullJob";
+    /// Normal (sic), by pre-download of all workload kinds.
+    pub const FAILED_CREATE_IMAGE_PULL_JOB: &str = "FailedCreateImagePullJob";
+    /// Normal, by the StatefulSet controller: a claim was expanded.
+    pub const SUCCESSFUL_RESIZE: &str = "SuccessfulResize";
+    /// Warning, by the StatefulSet controller: a claim could not be expanded.
+    pub const FAILED_RESIZE: &str = "FailedResize";
+    /// Warning, by the StatefulSet controller: a claim could not be written.
+    pub const FAILED_UPDATE_PVC: &str = "FailedUpdatePVC";
+    /// Warning, by the DaemonSet controller: the selector matches everything.
+    pub const SELECTING_ALL: &str = "SelectingAll";
+    /// Warning, by the DaemonSet controller: a failed pod was found on a node.
+    pub const FAILED_DAEMON_POD: &str = "FailedDaemonPod";
+    /// Warning, by the BroadcastJob controller: a failed pod paused the job.
+    pub const PAUSED: &str = "Paused";
+    /// Normal, by the BroadcastJob controller: a failed pod was ignored.
+    pub const CONTINUE: &str = "Continue";
+    /// Warning, by the BroadcastJob controller.
+    pub const TOO_MANY_ACTIVE_PODS: &str = "TooManyActivePods";
+    /// Warning, by the BroadcastJob controller.
+    pub const DUPLICATE_POD_ON_NODE: &str = "DuplicatePodCreatedOnSameNode";
+    /// Normal, by the BroadcastJob controller.
+    pub const JOB_COMPLETE: &str = "JobComplete";
+    /// Warning, by the BroadcastJob controller; also a condition reason of EphemeralJob.
+    pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+    /// Warning, by the EphemeralJob controller; also a condition reason.
+    pub const CREATE_FAILED: &str = "CreateFailed";
+    /// Warning, by the EphemeralJob controller.
+    pub const REMOVE_FAILED: &str = "RemoveFailed";
+    /// Normal, by the SidecarSet controller: pods that cannot be upgraded in place.
+    pub const NOT_UPGRADABLE_PODS: &str = "NotUpgradablePods";
+    /// Normal, by the SidecarSet controller on pods, after a hot upgrade.
+    pub const RESET_CONTAINER_SUCCEED: &str = "ResetContainerSucceed";
+    /// Warning, by the SidecarSet controller on pods.
+    pub const RESET_CONTAINER_FAILED: &str = "ResetContainerFailed";
+    /// Normal, by the sidecar terminator on pods.
+    pub const SIDECAR_TERMINATOR: &str = "SidecarTerminator";
+    /// Normal, by the node agent on pods: a container is being stopped.
+    pub const KILLING: &str = "Killing";
+    /// Warning, by the node agent on pods.
+    pub const FAILED_PRE_STOP_HOOK: &str = "FailedPreStopHook";
+    /// Normal, by the node agent on a NodeImage.
+    pub const PULL_IMAGE_SUCCEED: &str = "PullImageSucceed";
+    /// Warning, by the node agent and the NodeImage controller on jobs and NodeImages.
+    pub const PULL_IMAGE_FAILED: &str = "PullImageFailed";
+    /// Normal, by the ImageListPullJob controller (the blanks are upstream's).
+    pub const CREATED_CHILD_PULL_JOB: &str = "Successful create ImagePullJob";
+    /// Normal, by the ImageListPullJob controller (the blanks are upstream's).
+    pub const DELETED_CHILD_PULL_JOB: &str = "Successful delete ImagePullJob";
+    /// Normal, by the node agent on pods: a probe succeeded.
+    pub const PROBE_SUCCEEDED: &str = "KruiseProbeSucceeded";
+    /// Normal, by the node agent on pods: a probe failed or is unknown.
+    pub const PROBE_FAILED: &str = "KruiseProbeFailed";
+    /// Normal, by the PodUnavailableBudget controller.
+    pub const NO_PODS: &str = "NoPods";
+    /// Warning, by the PodUnavailableBudget controller.
+    pub const CALCULATE_EXPECTED_FAILED: &str = "CalculateExpectedPodCountFailed";
+    /// Warning, by the PodUnavailableBudget controller on pods.
+    pub const NOT_DELETED: &str = "NotDeleted";
+    /// Warning, by admission on pods that a budget guards.
+    pub const PUB_PREVENT_POD_DELETION: &str = "PubPreventPodDeletion";
+    /// Warning, by the UnitedDeployment controller.
+    pub const FAILED_REVISION_PROVISION: &str = "FailedRevisionProvision";
+    /// Warning, by the UnitedDeployment controller.
+    pub const FAILED_FIND_SUBSETS: &str = "FailedFindSubsets";
+    /// Warning, by the UnitedDeployment controller, beside [`FAILED_FIND_SUBSETS`] (the blank is upstream's).
+    pub const FAILED_FIND_SUBSETS_SPACED: &str = "Failed FindSubsets";
+    /// Warning, by the UnitedDeployment controller.
+    pub const FAILED_DELETE_DUPLICATED_SUBSETS: &str = "FailedDeleteDuplicatedSubsets";
+    /// Warning, by the UnitedDeployment controller (the blank is upstream's).
+    pub const FAILED_SPECIFY_SUBSET_REPLICAS: &str = "Failed SpecifySubsetReplicas";
+    /// Warning, by the UnitedDeployment controller.
+    pub const FAILED_UPDATE_SUBSET: &str = "FailedUpdateSubset";
+    /// Normal, by the UnitedDeployment controller.
+    pub const SUCCESSFUL_UPDATE_SUBSET: &str = "SuccessfulUpdateSubset";
+    /// Warning, by the WorkloadSpread controller.
+    pub const CREATE_POD_FAILED: &str = "CreatePodFailed";
+    /// Warning, by the WorkloadSpread controller.
+    pub const DELETE_POD_FAILED: &str = "DeletePodFailed";
+    /// Warning, by the WorkloadSpread controller.
+    pub const PATCH_DELETION_COST_FAILED: &str = "PatchPodDeletionCostFailed";
+    /// Normal, by the WorkloadSpread controller.
+    pub const RECOVER_SCHEDULABLE: &str = "RecoverSchedulable";
+    /// Warning, by the AdvancedCronJob controller: a tick was missed.
+    pub const MISS_SCHEDULE: &str = "MissSchedule";
+    /// Warning, by the AdvancedCronJob controller: many ticks were missed.
+    pub const TOO_MANY_MISSED: &str = "TooManyMissed";
+    /// Warning, by the AdvancedCronJob controller.
+    pub const UNPARSABLE_SCHEDULE: &str = "UnparsableSchedule";
+    /// Normal, by the AdvancedCronJob controller under the Forbid policy.
+    pub const JOB_ALREADY_ACTIVE: &str = "JobAlreadyActive";
+}
+
+/// Reasons inside conditions, written by the controller that owns the condition.
+pub mod condition {
+    /// Progressing of CloneSet: pods are being changed.
+    pub const CLONESET_UPDATED: &str = "CloneSetUpdated";
+    /// Progressing of CloneSet: done.
+    pub const CLONESET_AVAILABLE: &str = "CloneSetAvailable";
+    /// Progressing of CloneSet: stopped by `paused`.
+    pub const CLONESET_PAUSED: &str = "CloneSetPaused";
+    /// Progressing of CloneSet: all that the partition allows is done.
+    pub const PROGRESS_PARTITION_AVAILABLE: &str = "ProgressPartitionAvailable";
+    /// Progressing of CloneSet (False): the deadline passed.
+    pub const PROGRESS_DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+    /// InPlaceUpdateReady of a pod (False): an in-place update runs.
+    pub const START_IN_PLACE_UPDATE: &str = "StartInPlaceUpdate";
+    /// Ready of a pod (False): a readiness gate is not true.
+    pub const READINESS_GATES_NOT_READY: &str = "ReadinessGatesNotReady";
+    /// BroadcastJob: good end.
+    pub const COMPLETE: &str = "Complete";
+    /// BroadcastJob: bad end.
+    pub const FAILED: &str = "Failed";
+    /// EphemeralJob: first reconcile done.
+    pub const INITIALIZED: &str = "Initialized";
+    /// EphemeralJob: no pod matches.
+    pub const MATCH_EMPTY: &str = "MatchEmpty";
+    /// EphemeralJob: every container succeeded.
+    pub const JOB_SUCCEEDED: &str = "JobSucceeded";
+    /// EphemeralJob: a container failed.
+    pub const JOB_FAILED: &str = "JobFailed";
+    /// EphemeralJob and UnitedDeployment: something went wrong, see the message.
+    pub const ERROR: &str = "Error";
+    /// SidecarSetUpgradable of a pod (True).
+    pub const ALL_SIDECARSETS_UPGRADABLE: &str = "AllSidecarsetUpgradable";
+    /// SidecarSetUpgradable of a pod (False): more than images changed.
+    pub const UPDATE_IMMUTABLE_FIELD: &str = "UpdateImmutableField";
+    /// UnitedDeploymentUpdated (False): a revision is being rolled out.
+    pub const REVISION_UPDATING: &str = "UnitedDeploymentRevisionUpdating";
+    /// UnitedDeploymentUpdated (True): the revision is in place.
+    pub const REVISION_UPDATED: &str = "UnitedDeploymentRevisionUpdated";
+    /// Schedulable of a UnitedDeployment subset (False).
+    pub const RESCHEDULE: &str = "reschedule";
+    /// Schedulable of a UnitedDeployment subset (True) after a pause.
+    pub const RECOVER: &str = "recover";
+    /// Schedulable of a UnitedDeployment subset that is new.
+    pub const CREATED: &str = "created";
+    /// Schedulable of a WorkloadSpread subset (True).
+    pub const SUFFICIENT: &str = "Sufficient";
+    /// Schedulable of a WorkloadSpread subset (False).
+    pub const POD_UNSCHEDULABLE: &str = "PodUnschedulable";
+    /// Written by conversion of WorkloadSpread where v1alpha1 has no reason and v1beta1 demands one.
+    pub const UNKNOWN: &str = "Unknown";
+    /// Conditions of ResourceDistribution (False): nothing failed.
+    pub const SUCCEEDED: &str = "Succeeded";
+    /// PreRecreateGrace of ContainerRecreateRequest.
+    pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
+}
+
+/// Message of condition PreRecreateGrace; written by the manager and by conversion.
+pub const PRE_RECREATE_GRACE_MESSAGE: &str =
+    "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";

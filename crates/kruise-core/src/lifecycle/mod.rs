@@ -1,0 +1,211 @@
+//! Pod lifecycle states and hooks. Specification: SM-40 … SM-46.
+//!
+//! Deviation from upstream: M3 (every way back to Normal releases the preUpdateHook key).
+//! Never: a write for a pod whose state is right already.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kruise_api::{annotations, labels};
+use serde_json::Value;
+
+use crate::pod::{Edit, PodView, string_map};
+use crate::readiness::{self, Key};
+use crate::time;
+
+/// Where a pod stands; the label `lifecycle.apps.kruise.io/state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    PreparingNormal,
+    /// Also a pod without the label (SM-41).
+    Normal,
+    PreparingUpdate,
+    Updating,
+    Updated,
+    PreparingDelete,
+    /// A value of nobody we know: never available, never moved.
+    Foreign,
+}
+
+/// One hook: labels and finalizers that somebody else adds and removes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hook {
+    pub labels: BTreeMap<String, String>,
+    pub finalizers: Vec<String>,
+    /// Whether the pod leaves traffic while it is held (SM-45).
+    pub mark_not_ready: MarkNotReady,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MarkNotReady {
+    Yes,
+    #[default]
+    No,
+}
+
+/// `spec.lifecycle`, read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hooks {
+    pub pre_normal: Option<Hook>,
+    pub in_place_update: Option<Hook>,
+    pub pre_delete: Option<Hook>,
+}
+
+/// What a pod that was found complete or not moves to, if anything (SM-44, without deletions and starts of updates).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Its in-place update has finished (SM-32), or there is none.
+    Complete,
+    Running,
+}
+
+impl State {
+    pub fn of(pod: &PodView) -> Self {
+        match pod.labels.get(labels::LIFECYCLE_STATE) {
+            None | Some("" | "Normal") => Self::Normal,
+            Some("PreparingNormal") => Self::PreparingNormal,
+            Some("PreparingUpdate") => Self::PreparingUpdate,
+            Some("Updating") => Self::Updating,
+            Some("Updated") => Self::Updated,
+            Some("PreparingDelete") => Self::PreparingDelete,
+            Some(_) => Self::Foreign,
+        }
+    }
+
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::PreparingNormal => "PreparingNormal",
+            Self::Normal => "Normal",
+            Self::PreparingUpdate => "PreparingUpdate",
+            Self::Updating => "Updating",
+            Self::Updated => "Updated",
+            Self::PreparingDelete => "PreparingDelete",
+            Self::Foreign => "",
+        }
+    }
+}
+
+impl Hook {
+    fn read(value: &Value) -> Self {
+        let mark = value.get("markPodNotReady").and_then(Value::as_bool) == Some(true);
+        let finalizers = value.get("finalizersHandler").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            labels: string_map(value.get("labelsHandler")),
+            finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
+            mark_not_ready: if mark { MarkNotReady::Yes } else { MarkNotReady::No },
+        }
+    }
+
+    /// At least one blocker is on the pod (SM-42).
+    pub fn is_held(&self, pod: &PodView) -> bool {
+        self.finalizers.iter().any(|name| has_finalizer(pod, name))
+            || self.labels.iter().any(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
+    }
+
+    /// Every blocker is on the pod (SM-43).
+    pub fn is_all_hooked(&self, pod: &PodView) -> bool {
+        self.finalizers.iter().all(|name| has_finalizer(pod, name))
+            && self.labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
+    }
+}
+
+impl Hooks {
+    /// `None` for a workload without `spec.lifecycle`, which behaves differently from one with an empty one (SM-44).
+    pub fn read(lifecycle: Option<&Value>) -> Option<Self> {
+        let lifecycle = lifecycle.filter(|value| value.is_object())?;
+        let hook = |name: &str| lifecycle.get(name).filter(|value| value.is_object()).map(Hook::read);
+        Some(Self {
+            pre_normal: hook("preNormal"),
+            in_place_update: hook("inPlaceUpdate"),
+            pre_delete: hook("preDelete"),
+        })
+    }
+
+    pub fn holds_update(&self, pod: &PodView) -> bool {
+        self.in_place_update.as_ref().is_some_and(|hook| hook.is_held(pod))
+    }
+
+    pub fn holds_delete(&self, pod: &PodView) -> bool {
+        self.pre_delete.as_ref().is_some_and(|hook| hook.is_held(pod))
+    }
+
+    /// With markPodNotReady on either hook a started deletion cannot be cancelled (SM-45).
+    pub fn forbids_cancelling(&self) -> bool {
+        [&self.pre_delete, &self.in_place_update]
+            .into_iter()
+            .flatten()
+            .any(|hook| hook.mark_not_ready == MarkNotReady::Yes)
+    }
+}
+
+/// The state that a pod reaches without anybody deciding about it (SM-44); `None` if it stays.
+pub fn next(pod: &PodView, hooks: Option<&Hooks>, progress: Progress, at_target: AtTarget) -> Option<State> {
+    let update_hook = hooks.and_then(|hooks| hooks.in_place_update.as_ref());
+    match State::of(pod) {
+        State::PreparingNormal => match hooks.and_then(|hooks| hooks.pre_normal.as_ref()) {
+            None => pod.node.is_some().then_some(State::Normal),
+            Some(hook) => hook.is_all_hooked(pod).then_some(State::Normal),
+        },
+        State::PreparingUpdate if at_target == AtTarget::No => None,
+        State::PreparingUpdate | State::Updating => match progress {
+            Progress::Running => None,
+            Progress::Complete
+                if hooks.is_none() || update_hook.is_some_and(|hook| hook.is_all_hooked(pod)) =>
+            {
+                Some(State::Normal)
+            }
+            Progress::Complete => Some(State::Updated),
+        },
+        State::Updated => update_hook.is_none_or(|hook| hook.is_all_hooked(pod)).then_some(State::Normal),
+        State::Normal | State::PreparingDelete | State::Foreign => None,
+    }
+}
+
+/// Whether the pod is at the revision it should be at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtTarget {
+    Yes,
+    No,
+}
+
+/// Writes a state with its time stamp and the not-ready keys that belong to it (SM-40, SM-45, M3).
+pub fn enter(edit: &mut Edit<'_>, state: State, hooks: Option<&Hooks>, now: Timestamp) {
+    if State::of(edit.pod()) == state && edit.pod().labels.has(labels::LIFECYCLE_STATE) {
+        return;
+    }
+    edit.label(labels::LIFECYCLE_STATE, state.text());
+    edit.annotation(annotations::LIFECYCLE_TIMESTAMP, &time::seconds(now));
+    let marks = |hook: Option<&Hook>| hook.is_some_and(|hook| hook.mark_not_ready == MarkNotReady::Yes);
+    match state {
+        State::PreparingDelete if marks(hooks.and_then(|hooks| hooks.pre_delete.as_ref())) => {
+            readiness::hold(edit, Key::pre_delete(), now);
+        }
+        State::PreparingUpdate if marks(hooks.and_then(|hooks| hooks.in_place_update.as_ref())) => {
+            readiness::hold(edit, Key::pre_update(), now);
+        }
+        State::Updated | State::Normal => readiness::release(edit, &Key::pre_update(), now),
+        State::PreparingNormal => {
+            // A cancelled deletion gives the pod back to traffic.
+            readiness::release(edit, &Key::pre_delete(), now);
+            readiness::release(edit, &Key::pre_update(), now);
+        }
+        State::PreparingDelete | State::PreparingUpdate | State::Updating | State::Foreign => {}
+    }
+}
+
+/// Puts the hook's own labels and finalizers back, so that the next update is held again (SM-44, from Updated).
+pub fn rearm(edit: &mut Edit<'_>, hook: &Hook) {
+    for (key, value) in &hook.labels {
+        edit.label(key, value);
+    }
+    for finalizer in &hook.finalizers {
+        edit.finalizer(finalizer);
+    }
+}
+
+fn has_finalizer(pod: &PodView, name: &str) -> bool {
+    pod.finalizers.iter().any(|one| one.as_ref() == name)
+}
+
+#[cfg(test)]
+mod tests;

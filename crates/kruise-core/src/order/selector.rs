@@ -1,0 +1,156 @@
+//! Label selectors.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::pod::{Texts, string_map};
+
+/// A label selector as Kubernetes defines it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector(Vec<Requirement>);
+
+/// One condition on one label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    In(String, Vec<String>),
+    NotIn(String, Vec<String>),
+    Exists(String),
+    DoesNotExist(String),
+}
+
+/// The selector is not one; says which part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotASelector(String);
+
+impl Selector {
+    pub fn read(value: &Value) -> Result<Self, NotASelector> {
+        let labels = string_map(value.get("matchLabels"));
+        let mut all: Vec<Requirement> =
+            labels.into_iter().map(|(key, one)| Requirement::In(key, vec![one])).collect();
+        for expression in value.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+            all.push(Requirement::read(expression)?);
+        }
+        Ok(Self(all))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn matches(&self, labels: &Texts) -> bool {
+        self.0.iter().all(|one| one.holds(|key| labels.get(key)))
+    }
+
+    pub fn matches_map(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.0.iter().all(|one| one.holds(|key| labels.get(key).map(String::as_str)))
+    }
+
+    /// The canonical text, as `kubectl get -l` takes it; sorted by key.
+    pub fn text(&self) -> String {
+        let mut parts: Vec<(&str, String)> = self.0.iter().map(|one| (one.key(), one.text())).collect();
+        parts.sort();
+        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Requirement {
+    fn read(value: &Value) -> Result<Self, NotASelector> {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let values: Vec<String> = value
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect();
+        let key = text("key");
+        if key.is_empty() {
+            return Err(NotASelector("an expression needs a key".to_owned()));
+        }
+        match (text("operator").as_str(), values.is_empty()) {
+            ("In", false) => Ok(Self::In(key, values)),
+            ("NotIn", false) => Ok(Self::NotIn(key, values)),
+            ("In" | "NotIn", true) => Err(NotASelector(format!("{key}: In and NotIn need values"))),
+            ("Exists", true) => Ok(Self::Exists(key)),
+            ("DoesNotExist", true) => Ok(Self::DoesNotExist(key)),
+            ("Exists" | "DoesNotExist", false) => {
+                Err(NotASelector(format!("{key}: Exists and DoesNotExist take no values")))
+            }
+            (other, _) => Err(NotASelector(format!("{key}: {other:?} is no operator"))),
+        }
+    }
+
+    fn holds<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> bool {
+        match self {
+            Self::In(key, values) => value(key).is_some_and(|one| values.iter().any(|wanted| wanted == one)),
+            Self::NotIn(key, values) => {
+                value(key).is_none_or(|one| values.iter().all(|unwanted| unwanted != one))
+            }
+            Self::Exists(key) => value(key).is_some(),
+            Self::DoesNotExist(key) => value(key).is_none(),
+        }
+    }
+
+    fn key(&self) -> &str {
+        match self {
+            Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
+        }
+    }
+
+    fn text(&self) -> String {
+        let list = |values: &[String]| {
+            let mut sorted = values.to_vec();
+            sorted.sort();
+            sorted.join(",")
+        };
+        match self {
+            // A single matchLabels entry prints as an equality.
+            Self::In(key, values) if values.len() == 1 => format!("{key}={}", list(values)),
+            Self::In(key, values) => format!("{key} in ({})", list(values)),
+            Self::NotIn(key, values) => format!("{key} notin ({})", list(values)),
+            Self::Exists(key) => key.clone(),
+            Self::DoesNotExist(key) => format!("!{key}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cs_93_label_selector_text_is_canonical() {
+        let selector = Selector::read(&json!({
+            "matchLabels": {"z": "1", "a": "b"},
+            "matchExpressions": [
+                {"key": "m", "operator": "In", "values": ["y", "x"]},
+                {"key": "n", "operator": "NotIn", "values": ["q"]},
+                {"key": "e", "operator": "Exists"},
+                {"key": "f", "operator": "DoesNotExist"},
+            ],
+        }))
+        .unwrap();
+
+        assert_eq!(selector.text(), "a=b,e,!f,m in (x,y),n notin (q),z=1");
+        let labels: Texts = [("z", "1"), ("a", "b"), ("m", "x"), ("e", "")].into_iter().collect();
+        assert!(selector.matches(&labels));
+        assert!(!selector.matches(&labels.with("f", "1")));
+        assert!(!selector.matches(&labels.with("n", "q")));
+    }
+
+    #[test]
+    fn cs_102_malformed_selectors_are_refused() {
+        for wrong in [
+            json!({"matchExpressions": [{"key": "a", "operator": "In"}]}),
+            json!({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["x"]}]}),
+            json!({"matchExpressions": [{"key": "a", "operator": "Near", "values": ["x"]}]}),
+            json!({"matchExpressions": [{"operator": "Exists"}]}),
+        ] {
+            assert!(Selector::read(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! A pod as planners see it: decoded straight from the wire, holding only what some planner reads.
+//!
+//! `view.rs` what a pod is; `wire.rs` how it is read; `edit.rs` how a change of it becomes one patch.
+
+mod edit;
+mod texts;
+mod view;
+mod wire;
+
+pub use edit::{Edit, Guard};
+pub use texts::{Texts, string_map};
+pub use view::{
+    Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources, Status,
+};

@@ -1,0 +1,220 @@
+//! The slim pod.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::{annotations, conditions, labels};
+use serde::Deserialize;
+
+use super::Texts;
+use super::wire::Wire;
+use crate::ids::{InstanceId, PodName, ResourceVersion, RevisionHash, Uid};
+use crate::quantity::Quantity;
+use crate::time;
+
+/// What planners read of a pod. Deserializes from the wire object.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "Wire")]
+pub struct PodView {
+    pub name: PodName,
+    pub uid: Uid,
+    pub version: ResourceVersion,
+    pub created: Option<Timestamp>,
+    /// Set as soon as somebody asked for its deletion; the instant at which the grace period ends.
+    pub deleted: Option<Timestamp>,
+    pub labels: Texts,
+    pub annotations: Texts,
+    pub finalizers: Vec<Arc<str>>,
+    /// In wire order: a release removes one by position.
+    pub owners: Vec<Owner>,
+    pub phase: Phase,
+    pub node: Option<Arc<str>>,
+    pub readiness_gates: Vec<Arc<str>>,
+    /// In wire order: patches address them by position.
+    pub conditions: Vec<Condition>,
+    /// In wire order, without init containers.
+    pub containers: Vec<Container>,
+    pub statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owner {
+    pub uid: Uid,
+    pub kind: Arc<str>,
+    pub is_controller: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    Pending,
+    Unknown,
+    Running,
+    Succeeded,
+    Failed,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub kind: Arc<str>,
+    pub status: Status,
+    pub reason: Option<Arc<str>>,
+    pub message: Option<Arc<str>>,
+    pub since: Option<Timestamp>,
+}
+
+/// Status of a condition; whatever is neither True nor False counts as unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    True,
+    False,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Container {
+    pub name: Arc<str>,
+    pub image: Arc<str>,
+    /// Environment taken from labels or annotations (SM-24).
+    pub env: Vec<EnvRef>,
+    /// Launch priority out of the barrier's key (SM-25); malformed ones count as none (M9).
+    pub priority: Option<i64>,
+    pub resources: Resources,
+    /// Resources (cpu, memory) whose resize restarts the container (SM-28).
+    pub restarts_on_resize: Vec<Arc<str>>,
+    /// Older form of the plain hash (SM-35); only read for pods that are being updated in place.
+    pub full_hash: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvRef {
+    pub name: Arc<str>,
+    pub source: EnvSource,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EnvSource {
+    Label(Arc<str>),
+    Annotation(Arc<str>),
+}
+
+/// Limits and requests of a container, by resource name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resources {
+    pub limits: BTreeMap<Arc<str>, Quantity>,
+    pub requests: BTreeMap<Arc<str>, Quantity>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContainerStatus {
+    pub name: Arc<str>,
+    pub image: Arc<str>,
+    pub image_id: Arc<str>,
+    pub container_id: Arc<str>,
+    pub is_ready: bool,
+    pub restarts: u32,
+    /// What the node has given it; absent on nodes that do not report it.
+    pub resources: Option<Resources>,
+}
+
+impl PodView {
+    /// Neither finished nor being deleted; only such pods count as replicas (CS-6).
+    pub fn is_active(&self) -> bool {
+        self.deleted.is_none() && !matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|one| one.kind.as_ref() == kind)
+    }
+
+    pub fn condition_is(&self, kind: &str, status: Status) -> bool {
+        self.condition(kind).is_some_and(|one| one.status == status)
+    }
+
+    pub fn has_readiness_gate(&self, kind: &str) -> bool {
+        self.readiness_gates.iter().any(|one| one.as_ref() == kind)
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.condition_is(conditions::POD_READY, Status::True)
+    }
+
+    /// Update-ready for at least that many seconds (CS-20).
+    pub fn is_update_ready(&self, seconds: u32, now: Timestamp) -> bool {
+        self.update_ready_at(seconds).is_some_and(|at| seconds == 0 || at < now)
+    }
+
+    /// The instant after which the pod has been update-ready for that long; `None` while it is not ready at all.
+    pub fn update_ready_at(&self, seconds: u32) -> Option<Timestamp> {
+        let ready = self.condition(conditions::POD_READY).filter(|one| one.status == Status::True)?;
+        let settled =
+            self.condition(conditions::IN_PLACE_UPDATE_READY).is_none_or(|one| one.status == Status::True);
+        if self.phase != Phase::Running || !settled {
+            return None;
+        }
+        Some(ready.since.map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))))
+    }
+
+    /// The revision it is at, by hash (SM-8).
+    pub fn revision(&self) -> Option<RevisionHash> {
+        self.labels.get(labels::REVISION).map(RevisionHash::last_segment)
+    }
+
+    pub fn instance_id(&self) -> Option<InstanceId> {
+        self.labels.get(labels::CLONESET_INSTANCE_ID).map(InstanceId::new)
+    }
+
+    /// Presence counts, the value does not (SM-64).
+    pub fn is_marked_for_deletion(&self) -> bool {
+        self.labels.has(labels::SPECIFIED_DELETE)
+    }
+
+    pub fn restarts_max(&self) -> u32 {
+        self.statuses.iter().map(|one| one.restarts).max().unwrap_or(0)
+    }
+
+    /// Deletion cost; anything that is not a plain decimal int32 counts as 0 (SM-65).
+    pub fn deletion_cost(&self) -> i32 {
+        let text = self.annotations.get(annotations::POD_DELETION_COST).unwrap_or("0");
+        let is_plain = text == "0" || text.starts_with(|c: char| c == '-' || ('1'..='9').contains(&c));
+        text.parse().ok().filter(|_| is_plain).unwrap_or(0)
+    }
+
+    pub fn container(&self, name: &str) -> Option<&Container> {
+        self.containers.iter().find(|one| one.name.as_ref() == name)
+    }
+
+    pub fn status_of(&self, container: &str) -> Option<&ContainerStatus> {
+        self.statuses.iter().find(|one| one.name.as_ref() == container)
+    }
+
+    /// Value that an environment variable of it takes from its metadata; absent keys read as empty.
+    pub fn env_value(&self, source: &EnvSource) -> &str {
+        match source {
+            EnvSource::Label(key) => self.labels.get(key),
+            EnvSource::Annotation(key) => self.annotations.get(key),
+        }
+        .unwrap_or_default()
+    }
+
+    /// Replaces the strings that many pods have in common by the pool's copies.
+    pub fn share(&mut self, pool: &mut impl FnMut(&str) -> Arc<str>) {
+        self.labels.share(pool);
+        self.annotations.share(pool);
+        for text in self.finalizers.iter_mut().chain(&mut self.readiness_gates).chain(&mut self.node) {
+            *text = pool(text);
+        }
+        for condition in &mut self.conditions {
+            condition.kind = pool(&condition.kind);
+        }
+        for container in &mut self.containers {
+            container.name = pool(&container.name);
+            container.image = pool(&container.image);
+        }
+        for status in &mut self.statuses {
+            status.name = pool(&status.name);
+            status.image = pool(&status.image);
+            status.image_id = pool(&status.image_id);
+        }
+    }
+}

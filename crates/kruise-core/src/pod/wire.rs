@@ -1,0 +1,306 @@
+//! From the wire object to the slim pod. Lenient: a field that cannot be read counts as absent, so that one odd pod
+//! never breaks a list.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kruise_api::{annotations, env, names};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::texts::Texts;
+use super::view::{
+    Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources, Status,
+};
+use crate::ids::{PodName, ResourceVersion, Uid};
+use crate::quantity::Quantity;
+use crate::revision::{canonical, gojson, hash};
+use crate::time;
+
+#[derive(Deserialize)]
+pub(super) struct Wire {
+    metadata: Meta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: String,
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    resource_version: String,
+    creation_timestamp: Option<String>,
+    deletion_timestamp: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    finalizers: Option<Vec<Arc<str>>>,
+    owner_references: Option<Vec<Reference>>,
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    uid: String,
+    kind: Arc<str>,
+    controller: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    node_name: Option<Arc<str>>,
+    readiness_gates: Option<Vec<ReadinessGate>>,
+    containers: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadinessGate {
+    condition_type: Arc<str>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct PodStatus {
+    phase: Option<String>,
+    conditions: Option<Vec<WireCondition>>,
+    container_statuses: Option<Vec<WireStatus>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCondition {
+    r#type: Arc<str>,
+    #[serde(default)]
+    status: String,
+    reason: Option<Arc<str>>,
+    message: Option<Arc<str>>,
+    last_transition_time: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireStatus {
+    name: Arc<str>,
+    image: Option<Arc<str>>,
+    #[serde(rename = "imageID")]
+    image_id: Option<Arc<str>>,
+    #[serde(rename = "containerID")]
+    container_id: Option<Arc<str>>,
+    #[serde(default)]
+    ready: bool,
+    #[serde(default)]
+    restart_count: u32,
+    resources: Option<Value>,
+}
+
+impl From<Wire> for PodView {
+    fn from(wire: Wire) -> Self {
+        let Wire { metadata, spec, status } = wire;
+        let annotations: Texts = metadata.annotations.into_iter().flatten().collect();
+        // The older plain hash needs the whole container; it is only ever compared while an update is recorded.
+        let is_updating = annotations.has(annotations::INPLACE_UPDATE_STATE)
+            || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
+        let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
+        if is_updating {
+            for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
+                container.full_hash = full_hash(object);
+            }
+        }
+        Self {
+            name: PodName::new(metadata.name),
+            uid: Uid::new(metadata.uid),
+            version: ResourceVersion::new(metadata.resource_version),
+            created: metadata.creation_timestamp.as_deref().and_then(time::read),
+            deleted: metadata.deletion_timestamp.as_deref().and_then(time::read),
+            labels: metadata.labels.into_iter().flatten().collect(),
+            annotations,
+            finalizers: metadata.finalizers.unwrap_or_default(),
+            owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
+            phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
+            node: spec.node_name.filter(|node| !node.is_empty()),
+            readiness_gates: spec
+                .readiness_gates
+                .into_iter()
+                .flatten()
+                .map(|one| one.condition_type)
+                .collect(),
+            conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
+            containers,
+            statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
+        }
+    }
+}
+
+impl From<Reference> for Owner {
+    fn from(wire: Reference) -> Self {
+        Self { uid: Uid::new(wire.uid), kind: wire.kind, is_controller: wire.controller.unwrap_or(false) }
+    }
+}
+
+impl Phase {
+    fn read(text: &str) -> Self {
+        match text {
+            "Running" => Self::Running,
+            "Succeeded" => Self::Succeeded,
+            "Failed" => Self::Failed,
+            "Pending" | "" => Self::Pending,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl From<WireCondition> for Condition {
+    fn from(wire: WireCondition) -> Self {
+        Self {
+            kind: wire.r#type,
+            status: match wire.status.as_str() {
+                "True" => Status::True,
+                "False" => Status::False,
+                _ => Status::Unknown,
+            },
+            reason: wire.reason.filter(|text| !text.is_empty()),
+            message: wire.message.filter(|text| !text.is_empty()),
+            since: wire.last_transition_time.as_deref().and_then(time::read),
+        }
+    }
+}
+
+impl From<WireStatus> for ContainerStatus {
+    fn from(wire: WireStatus) -> Self {
+        Self {
+            name: wire.name,
+            image: wire.image.unwrap_or_default(),
+            image_id: wire.image_id.unwrap_or_default(),
+            container_id: wire.container_id.unwrap_or_default(),
+            is_ready: wire.ready,
+            restarts: wire.restart_count,
+            resources: wire.resources.as_ref().map(Resources::read),
+        }
+    }
+}
+
+impl Container {
+    /// Reads a container of a pod or of a template.
+    pub fn read(object: &Value) -> Self {
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let items = |key: &str| object.get(key).and_then(Value::as_array).into_iter().flatten();
+        Self {
+            name: text("name").into(),
+            image: text("image").into(),
+            env: items("env").filter_map(EnvRef::read).collect(),
+            priority: items("env").find_map(barrier_priority),
+            resources: object.get("resources").map(Resources::read).unwrap_or_default(),
+            restarts_on_resize: items("resizePolicy")
+                .filter(|one| one.get("restartPolicy").and_then(Value::as_str) == Some("RestartContainer"))
+                .filter_map(|one| one.get("resourceName").and_then(Value::as_str).map(Arc::from))
+                .collect(),
+            full_hash: None,
+        }
+    }
+}
+
+impl EnvRef {
+    /// `None` unless the variable is taken from one label or annotation of the pod (SM-24).
+    fn read(object: &Value) -> Option<Self> {
+        let name = object.get("name").and_then(Value::as_str)?;
+        let has_value = object.get("value").and_then(Value::as_str).is_some_and(|value| !value.is_empty());
+        if has_value || [env::SIDECARSET_VERSION, env::SIDECARSET_VERSION_ALT].contains(&name) {
+            return None;
+        }
+        let path = object.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str)?;
+        Some(Self { name: name.into(), source: EnvSource::read(path)? })
+    }
+}
+
+impl EnvSource {
+    /// Reads `metadata.labels['key']` and `metadata.annotations['key']`.
+    fn read(path: &str) -> Option<Self> {
+        let key = |prefix: &str| {
+            let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
+            Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())
+        };
+        key("metadata.labels[")
+            .map(Self::Label)
+            .or_else(|| key("metadata.annotations[").map(Self::Annotation))
+    }
+}
+
+impl Resources {
+    pub(crate) fn read(object: &Value) -> Self {
+        let side = |key: &str| {
+            let entries = object.get(key).and_then(Value::as_object).into_iter().flatten();
+            let read = entries.filter_map(|(name, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                Some((Arc::from(name.as_str()), Quantity::read(&text).ok()?))
+            });
+            read.collect()
+        };
+        Self { limits: side("limits"), requests: side("requests") }
+    }
+}
+
+/// The number in the barrier's key `p_<n>`; a barrier that somebody set by hand counts as none (M9).
+fn barrier_priority(variable: &Value) -> Option<i64> {
+    if variable.get("name").and_then(Value::as_str) != Some(env::CONTAINER_BARRIER) {
+        return None;
+    }
+    let key = variable.pointer("/valueFrom/configMapKeyRef/key").and_then(Value::as_str)?;
+    key.strip_prefix(names::BARRIER_KEY_PREFIX)?.parse().ok()
+}
+
+fn full_hash(container: &Value) -> Option<u32> {
+    let canonical = canonical("Container", container).ok()?;
+    Some(hash::deep(gojson::in_order(&canonical).as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shared_machinery_m9_a_malformed_barrier_counts_as_none() {
+        let with = |barrier: Value| Container::read(&json!({"name": "a", "env": [barrier]})).priority;
+        let keyed = |key: &str| {
+            with(json!({"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": {"configMapKeyRef": {"key": key}}}))
+        };
+
+        assert_eq!(keyed("p_10"), Some(10));
+        assert_eq!(keyed("p_-2"), Some(-2));
+        assert_eq!(keyed("p"), None);
+        assert_eq!(keyed("p_x"), None);
+        assert_eq!(with(json!({"name": "KRUISE_CONTAINER_BARRIER", "value": "x"})), None);
+    }
+
+    #[test]
+    fn sm_24_only_unset_variables_from_labels_and_annotations_count() {
+        let path = |path: &str| json!({"fieldRef": {"fieldPath": path}});
+        let read = |name: &str, from: &str| EnvRef::read(&json!({"name": name, "valueFrom": path(from)}));
+
+        assert_eq!(read("A", "metadata.labels['k']").unwrap().source, EnvSource::Label("k".into()));
+        assert_eq!(
+            read("A", "metadata.annotations['a.b/c']").unwrap().source,
+            EnvSource::Annotation("a.b/c".into())
+        );
+        assert_eq!(read("A", "metadata.name"), None);
+        assert_eq!(read("SIDECARSET_VERSION", "metadata.labels['k']"), None);
+        let literal = json!({"name": "A", "value": "v", "valueFrom": path("metadata.labels['k']")});
+        assert_eq!(EnvRef::read(&literal), None);
+    }
+
+    #[test]
+    fn sm_65_deletion_cost_is_a_plain_decimal_int32() {
+        let cost = |text: &str| {
+            let pod = json!({"metadata": {"name": "a", "annotations": {"controller.kubernetes.io/pod-deletion-cost": text}}});
+            serde_json::from_value::<PodView>(pod).unwrap().deletion_cost()
+        };
+
+        assert_eq!(["0", "7", "-7", "+1", "007", "3000000000", "x", ""].map(cost), [0, 7, -7, 0, 0, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,191 @@
+//! `make test`: the parts one after the other, one summary at the end.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::{arch, cargo};
+
+/// Crates whose tests need a cluster; all others are unit tests.
+const CLUSTER: &str = "control-plane-tests";
+const NODE: &str = "node-tests";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    Check,
+    Unit,
+    Cluster,
+    Node,
+}
+
+/// One line of the summary.
+struct Outcome {
+    name: &'static str,
+    took: Duration,
+    counts: Counts,
+    error: Option<String>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+/// Runs the given part, or all. A failing part does not keep the later ones from being run.
+pub fn run(only: Option<Part>) -> anyhow::Result<()> {
+    let parts =
+        only.map_or_else(|| vec![Part::Check, Part::Unit, Part::Cluster, Part::Node], |part| vec![part]);
+    let mut outcomes = Vec::new();
+    for part in parts {
+        for (name, step) in part.steps() {
+            eprintln!("\n── {name}");
+            let started = Instant::now();
+            let (counts, error) = match step() {
+                Ok(counts) if counts.failed == 0 => (counts, None),
+                Ok(counts) => (counts, Some(format!("{} tests failed", counts.failed))),
+                Err(error) => (Counts::default(), Some(format!("{error:#}"))),
+            };
+            outcomes.push(Outcome { name, took: started.elapsed(), counts, error });
+        }
+    }
+    summarize(&outcomes)
+}
+
+type Step = (&'static str, fn() -> anyhow::Result<Counts>);
+
+impl Part {
+    fn steps(self) -> Vec<Step> {
+        match self {
+            Self::Check => vec![
+                ("format", || tool(cargo().args(["fmt", "--all", "--check"]))),
+                ("architecture", || arch::check().map(|()| Counts::default())),
+                ("clippy", || {
+                    tool(cargo().args([
+                        "clippy",
+                        "--workspace",
+                        "--all-targets",
+                        "--quiet",
+                        "--",
+                        "-D",
+                        "warnings",
+                    ]))
+                }),
+            ],
+            Self::Unit => vec![("unit and property tests", || {
+                tests(cargo().args(["test", "--workspace", "--exclude", CLUSTER, "--exclude", NODE]))
+            })],
+            Self::Cluster => vec![
+                ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes"]))),
+                ("control plane tests", || tests(cargo().args(["test", "--package", CLUSTER]))),
+            ],
+            Self::Node => vec![
+                ("node parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "containerd"]))),
+                ("node tests", || tests(cargo().args(["test", "--package", NODE, "--", "--nocapture"]))),
+            ],
+        }
+    }
+}
+
+fn testbed(args: &[&str]) -> Command {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--package", "kruise-testbed", "--"]).args(args);
+    command
+}
+
+fn tool(command: &mut Command) -> anyhow::Result<Counts> {
+    crate::must(command)?;
+    Ok(Counts::default())
+}
+
+/// Runs tests, shows their output as it comes and counts results.
+fn tests(command: &mut Command) -> anyhow::Result<Counts> {
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("starting {command:?}"))?;
+    let mut counts = Counts::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            counts.read(&line);
+            writeln!(std::io::stdout(), "{line}")?;
+        }
+    }
+    let status = child.wait()?;
+    anyhow::ensure!(status.success() || counts.failed > 0, "{command:?} failed ({status})");
+    anyhow::ensure!(counts.passed + counts.failed > 0, "{command:?} ran no test");
+    Ok(counts)
+}
+
+impl Counts {
+    /// Adds what a closing line of the test harness says, and tests that announce that they were skipped.
+    fn read(&mut self, line: &str) {
+        if line.starts_with("skipped: ") {
+            self.skipped += 1;
+        }
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        for field in result.split(['.', ';']) {
+            let mut words = field.split_whitespace();
+            if let (Some(number), Some(what)) =
+                (words.next().and_then(|word| word.parse::<u64>().ok()), words.next())
+            {
+                match what {
+                    "passed" => self.passed += number,
+                    "failed" => self.failed += number,
+                    "ignored" => self.skipped += number,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn summarize(outcomes: &[Outcome]) -> anyhow::Result<()> {
+    println!("\n── summary");
+    let mut all = Counts::default();
+    let mut bad = Vec::new();
+    for Outcome { name, took, counts, error } in outcomes {
+        let verdict = if error.is_none() { "ok" } else { "FAILED" };
+        let tests = if *counts == Counts::default() { String::new() } else { counts.to_string() };
+        println!("{verdict:7} {name:26} {:5.0} s   {tests}", took.as_secs_f64());
+        all.passed += counts.passed;
+        all.failed += counts.failed;
+        all.skipped += counts.skipped;
+        bad.extend(error.as_ref().map(|error| format!("{name}: {error}")));
+    }
+    println!("{all}");
+    anyhow::ensure!(bad.is_empty(), "{}", bad.join("\n"));
+    Ok(())
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn closing_lines_are_added_up() {
+        let mut counts = Counts::default();
+
+        counts.read(
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        );
+        counts.read("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        counts.read("skipped: real nodes: not root");
+        counts.read("some other line with 7 passed");
+
+        assert_eq!(counts, Counts { passed: 15, failed: 2, skipped: 2 });
+        assert_eq!(counts.to_string(), "15 passed, 2 failed, 2 skipped");
+    }
+}
