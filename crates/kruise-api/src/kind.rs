@@ -40,7 +40,7 @@ macro_rules! kind {
             pub kind: String,
             /// Name, labels, annotations and what else the API server keeps about every object.
             #[serde(default)]
-            #[schemars(schema_with = "crate::parts::metadata_schema")]
+            #[schemars(schema_with = "crate::parts::metadata_schema", description = "")]
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
             $(#[$spec_meta])*
             pub spec: $spec,

@@ -52,11 +52,11 @@ where
 fn expect_kind<T: Kind>(object: T) -> Result<T, ReadError> {
     let (api_version, kind) = object.type_meta();
     let wanted = format!("{}/{}", T::GROUP, T::VERSION);
-    for (path, found, wanted) in [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::KIND)] {
-        if found != wanted {
-            let problem = format!("expected \"{wanted}\", found \"{found}\"");
-            return Err(ReadError { path: path.to_owned(), problem });
-        }
-    }
-    Ok(object)
+    let members = [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::KIND)];
+    let wrong =
+        members.into_iter().find(|(_, found, expected)| found != expected).map(|(path, found, expected)| {
+            let problem = format!("expected \"{expected}\", found \"{found}\"");
+            ReadError { path: path.to_owned(), problem }
+        });
+    wrong.map_or(Ok(object), Err)
 }

@@ -4,16 +4,21 @@
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
 
 pub mod amount;
+pub mod budget;
 pub mod chain;
+pub mod cloneset;
 pub mod gates;
 pub mod ids;
 pub mod inplace;
 pub mod lifecycle;
 pub mod merge;
 pub mod order;
+pub mod plan;
 pub mod pod;
+pub mod predownload;
 pub mod quantity;
 pub mod readiness;
+pub mod reason;
 pub mod revision;
 pub mod time;
 

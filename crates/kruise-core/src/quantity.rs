@@ -158,7 +158,9 @@ impl Scale {
             Self::Ten(power) => (1, power.saturating_add(9).saturating_sub(fraction)),
             Self::Two(power) => (1_i128 << power, 9_i32.saturating_sub(fraction)),
         };
-        let Some(value) = mantissa.checked_mul(factor) else { return MAX };
+        let Some(value) = mantissa.checked_mul(factor) else {
+            return MAX;
+        };
         match power_of_ten(ten.unsigned_abs()) {
             Some(scale) if ten < 0 => divide_away_from_zero(value, scale),
             Some(scale) => value.checked_mul(scale).unwrap_or(MAX),

@@ -1,6 +1,7 @@
 //! Chores of the repository that are longer than one line. `make help` lists the words that call them.
 
 mod arch;
+mod crds;
 mod deny;
 mod play;
 mod test;
@@ -29,6 +30,8 @@ enum Chore {
     Arch,
     /// Check licences, sources and banned crates of all dependencies
     Deny,
+    /// Write the custom resource definitions
+    Crds(crds::Crds),
     /// Start a cluster and the manager
     Run(play::Run),
     /// Roll out a sample on the running cluster
@@ -52,6 +55,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Test { only } => test::run(only),
         Chore::Arch => arch::check(),
         Chore::Deny => deny::check(),
+        Chore::Crds(arguments) => crds::run(&arguments),
         Chore::Run(arguments) => play::run(&arguments),
         Chore::Demo => play::demo(),
         Chore::Bench(arguments) => play::bench(&arguments),

@@ -37,6 +37,10 @@ fn tidy(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(choices)) = schema.get_mut("enum") {
         choices.retain(|choice| !choice.is_null());
     }
+    if let Some(Value::Object(only)) = only_choice(schema) {
+        schema.shift_remove("anyOf");
+        schema.extend(only);
+    }
     for child in ["items", "additionalProperties"] {
         if let Some(Value::Object(child)) = schema.get_mut(child) {
             tidy(child);
@@ -44,5 +48,13 @@ fn tidy(schema: &mut Map<String, Value>) {
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.values_mut().filter_map(Value::as_object_mut).for_each(tidy);
+    }
+}
+
+/// The schema in "this or null".
+fn only_choice(schema: &Map<String, Value>) -> Option<Value> {
+    match schema.get("anyOf")?.as_array()?.as_slice() {
+        [only, null] if null.get("type").is_some_and(|kind| kind == "null") => Some(only.clone()),
+        _ => None,
     }
 }

@@ -31,10 +31,9 @@ pub struct Condition {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("required" = ["lastTransitionTime", "message", "reason", "status", "type"]))]
 pub struct StrictCondition {
     /// When the status last changed.
-    #[schemars(required)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
     /// Explanation for people, maybe empty.
     #[schemars(length(max = 32768))]

@@ -42,7 +42,7 @@ pub type Extra = BTreeMap<String, Value>;
 /// Labels or annotations.
 pub type StringMap = BTreeMap<String, String>;
 
-/// Object metadata as CRDs spell it: the API server knows the fields itself.
+/// Object metadata as CRDs must spell it: the API server knows the fields itself and refuses even a description.
 pub(crate) fn metadata_schema(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "object" })
 }

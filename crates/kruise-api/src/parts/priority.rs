@@ -16,6 +16,7 @@ pub struct UpdatePriorityStrategy {
     /// Label keys, the most important first. Pods whose label value ends in the larger number come first.
     pub order_priority: Option<Vec<OrderTerm>>,
     /// Weighted selectors. The more the weights of the selectors that match a pod add up to, the earlier it is updated.
+    #[schemars(transform = rules::bounded)]
     pub weight_priority: Option<Vec<WeightTerm>>,
     /// Fields of newer releases.
     #[serde(flatten)]

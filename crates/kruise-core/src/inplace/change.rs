@@ -35,7 +35,8 @@ pub struct ResourceDelta {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RefMetadata {
-    creation_timestamp: (),
+    /// Always null on the wire.
+    creation_timestamp: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -112,7 +113,9 @@ impl Change {
     /// One difference below spec: an image, or with the gate a quantity of cpu or memory; anything else blocks.
     fn add_spec(&mut self, difference: &Difference, old: &Value, gates: &Gates) -> Result<(), Blocked> {
         let blocked = || Blocked::Field(difference.path.join("."));
-        let merge::Change::Replace(value) = &difference.change else { return Err(blocked()) };
+        let merge::Change::Replace(value) = &difference.change else {
+            return Err(blocked());
+        };
         let text = value.as_str().ok_or_else(blocked)?.to_owned();
         let path: Vec<&str> = difference.path.iter().map(String::as_str).collect();
         // The name at that position comes from the old template (SM-22).

@@ -102,15 +102,13 @@ fn resources_arrived(pod: &PodView, state: &State) -> bool {
     })
 }
 
+/// Every cpu and memory quantity that is wanted has been given.
 fn covers(given: &Resources, wanted: &Resources) -> bool {
-    let side = |given: &std::collections::BTreeMap<_, _>,
-                wanted: &std::collections::BTreeMap<std::sync::Arc<str>, _>| {
-        wanted
-            .iter()
-            .filter(|(name, _)| matches!(name.as_ref(), "cpu" | "memory"))
-            .all(|(name, quantity)| given.get(name) == Some(quantity))
-    };
-    side(&given.limits, &wanted.limits) && side(&given.requests, &wanted.requests)
+    let is_resizable = |name: &str| matches!(name, "cpu" | "memory");
+    let mut limits = wanted.limits.iter().filter(|(name, _)| is_resizable(name));
+    let mut requests = wanted.requests.iter().filter(|(name, _)| is_resizable(name));
+    limits.all(|(name, quantity)| given.limits.get(name) == Some(quantity))
+        && requests.all(|(name, quantity)| given.requests.get(name) == Some(quantity))
 }
 
 /// Without a readable record the containers themselves must show the images of the spec.

@@ -66,9 +66,8 @@ pub fn resize_of_server(version: &str) -> Resize {
 
 /// Whether the pod must leave traffic for this change (SM-28).
 pub fn drains(pod: &PodView, change: &Change) -> bool {
-    pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
-        && !(change.is_resources_only()
-            && !change.resources.iter().any(|(name, delta)| restarts(pod, name, delta)))
+    let restarts = || change.resources.iter().any(|(name, delta)| restarts(pod, name, delta));
+    pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY) && (!change.is_resources_only() || restarts())
 }
 
 /// The chain that starts an update: drain, resize, change (SM-27). The order is a safety property.
@@ -143,7 +142,9 @@ fn refresh_grace(
 ) -> Refresh {
     // Without its record, or at another revision by now, the stored change is dropped and the update starts again.
     let is_current = pod.revision() == Some(RevisionHash::last_segment(&grace.revision));
-    let Some(mut state) = state.filter(|_| is_current) else { return drop_grace(pod) };
+    let Some(mut state) = state.filter(|_| is_current) else {
+        return drop_grace(pod);
+    };
     let started = time::read(&state.update_timestamp).unwrap_or(Timestamp::MIN);
     let until = time::after(started, grace.grace_seconds);
     if now < until {
@@ -208,7 +209,9 @@ fn change_resources(
     let pod = edit.pod();
     let mut containers = Vec::new();
     for (name, delta) in deltas {
-        let Some(container) = pod.container(name) else { continue };
+        let Some(container) = pod.container(name) else {
+            continue;
+        };
         let sides = [
             ("limits", &delta.limits, &container.resources.limits),
             ("requests", &delta.requests, &container.resources.requests),
@@ -216,8 +219,8 @@ fn change_resources(
         let mut resources = serde_json::Map::new();
         for (side, wanted, there) in sides {
             let differs = |resource: &str, text: &str| {
-                let wanted = crate::quantity::Quantity::read(text).ok();
-                there.get(resource).is_some_and(|now| wanted.is_some_and(|wanted| *now != wanted))
+                let quantity = crate::quantity::Quantity::read(text).ok();
+                there.get(resource).is_some_and(|now| quantity.is_some_and(|quantity| *now != quantity))
             };
             for (resource, text) in wanted.iter().filter(|(resource, text)| differs(resource, text)) {
                 match resize {

@@ -61,27 +61,23 @@ fn to_image_2() -> Change {
 }
 
 fn parts(writes: &[Write]) -> Vec<Part> {
-    writes
-        .iter()
-        .map(|write| match &write.act {
-            Act::Patch { part, .. } => *part,
-            other => panic!("{other:?}"),
-        })
-        .collect()
+    let part = |write: &Write| {
+        let Act::Patch { part, .. } = &write.act else { panic!("{write:?}") };
+        *part
+    };
+    writes.iter().map(part).collect()
 }
 
 fn ops(write: &Write) -> Vec<Op> {
-    match &write.act {
-        Act::Patch { patch: Patch::Json(ops), .. } => ops.clone(),
-        other => panic!("{other:?}"),
-    }
+    let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!("{write:?}") };
+    ops.clone()
 }
 
 /// The value that a patch sets at a path.
 fn set(write: &Write, path: &str) -> Option<Value> {
     ops(write).into_iter().find_map(|op| match op {
         Op::Add { path: at, value } | Op::Replace { path: at, value } if at == path => Some(value),
-        _ => None,
+        Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
     })
 }
 
@@ -299,37 +295,43 @@ fn sm_28_a_resize_without_restart_keeps_the_pod_in_traffic() {
     assert!(!drains(&pod("a").view(), &to_image_2()), "no gate, nothing to set");
 }
 
+/// A pod with limits of cpu and memory, and a change of which only cpu differs in an existing quantity.
+fn resized() -> (PodView, Change) {
+    let resources = json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}});
+    let pod = running().containers(json!([{"name": "main", "image": "nginx:1", "resources": resources}]));
+    let limits = [("cpu", "2"), ("memory", "1024Mi"), ("gpu", "1")];
+    let delta = ResourceDelta {
+        limits: limits.map(|(name, text)| (name.to_owned(), text.to_owned())).into(),
+        ..ResourceDelta::default()
+    };
+    (pod.view(), Change { resources: [("main".to_owned(), delta)].into(), ..Change::default() })
+}
+
 #[test]
 fn sm_36_and_shared_machinery_m6_resize_goes_first_and_carries_only_what_differs() {
-    let view = running()
-        .containers(json!([{"name": "main", "image": "nginx:1",
-            "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}}}]))
-        .view();
-    let delta = ResourceDelta {
-        limits: [("cpu", "2"), ("memory", "1024Mi"), ("gpu", "1")]
-            .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .into(),
-        requests: std::collections::BTreeMap::default(),
-    };
-    let change = Change { resources: [("main".to_owned(), delta)].into(), ..Change::default() };
+    let (view, change) = resized();
 
-    let writes = start(&view, &job(change.clone()), t0());
+    let writes = start(&view, &job(change), t0());
+
     assert_eq!(parts(&writes), [Part::Resize, Part::Object]);
     let Act::Patch { patch: Patch::Strategic(body), .. } = &writes[0].act else { panic!() };
     assert_eq!(body["spec"]["containers"], json!([{"name": "main", "resources": {"limits": {"cpu": "2"}}}]));
     assert_eq!(ops(&writes[1])[0], Op::test("/metadata/uid", "uid-a"), "the resize has moved the version");
+}
 
-    let bare = Job { resize: Resize::InPod, ..job(change.clone()) };
-    let mut unannotated = view.clone();
-    unannotated.annotations = crate::pod::Texts::default();
-    let Act::Patch { patch: Patch::Strategic(body), .. } = &start(&unannotated, &bare, t0())[0].act else {
-        panic!()
-    };
+#[test]
+fn sm_36_older_servers_get_the_resources_in_the_pod_itself() {
+    let (mut view, change) = resized();
+    let job = Job { resize: Resize::InPod, ..job(change) };
+
+    let writes = start(&view, &job, t0());
+    assert_eq!(parts(&writes), [Part::Object]);
+    assert_eq!(set(&writes[0], "/spec/containers/0/resources/limits/cpu").unwrap(), "2");
+
+    view.annotations = crate::pod::Texts::default();
+    let bare = start(&view, &job, t0());
+    let Act::Patch { patch: Patch::Strategic(body), .. } = &bare[0].act else { panic!() };
     assert_eq!(body["spec"]["containers"], json!([{"name": "main", "resources": {"limits": {"cpu": "2"}}}]));
-
-    let older = start(&view, &Job { resize: Resize::InPod, ..job(change) }, t0());
-    assert_eq!(parts(&older), [Part::Object]);
-    assert_eq!(set(&older[0], "/spec/containers/0/resources/limits/cpu").unwrap(), "2");
 }
 
 #[test]
@@ -360,10 +362,8 @@ fn refreshed(pod: Pod, now: Timestamp) -> Refresh {
 }
 
 fn stepped(refresh: Refresh) -> Vec<Write> {
-    match refresh {
-        Refresh::Step(writes) => writes,
-        other => panic!("{other:?}"),
-    }
+    let Refresh::Step(writes) = refresh else { panic!("{refresh:?}") };
+    writes
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn sm_27_with_a_grace_period_the_change_is_stored_not_applied() {
         Op::Add { path, value } if path.ends_with("inplace-update-grace") => {
             value.as_str().map(str::to_owned)
         }
-        _ => None,
+        Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
     });
     let grace: Grace = serde_json::from_str(&stored.unwrap()).unwrap();
     assert_eq!(grace.change(), change, "the metadata patch survives base64");

@@ -91,10 +91,9 @@ fn sm_40_a_state_that_is_right_is_not_written_again() {
 }
 
 fn operations(edit: &Edit<'_>) -> Vec<Op> {
-    match edit.write(Guard::Version).unwrap().act {
-        Act::Patch { patch: Patch::Json(ops), .. } => ops,
-        other => panic!("{other:?}"),
-    }
+    let act = edit.write(Guard::Version).unwrap().act;
+    let Act::Patch { patch: Patch::Json(ops), .. } = act else { panic!("{act:?}") };
+    ops
 }
 
 #[test]

@@ -25,35 +25,42 @@ pub fn differences(old: &Value, new: &Value) -> Vec<Difference> {
 }
 
 fn compare(old: &Value, new: &Value, path: &mut Vec<String>, out: &mut Vec<Difference>) {
-    let mut at = |path: &mut Vec<String>, key: String, old: Option<&Value>, new: Option<&Value>| {
-        path.push(key);
-        match (old, new) {
-            (Some(old), Some(new)) => compare(old, new, path, out),
-            (Some(_), None) => out.push(Difference { path: path.clone(), change: Change::Remove }),
-            (None, Some(_)) => out.push(Difference { path: path.clone(), change: Change::Add }),
-            (None, None) => {}
-        }
-        path.pop();
-    };
     match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            for (key, value) in old {
-                at(path, key.clone(), Some(value), new.get(key));
+        (Value::Object(before), Value::Object(after)) => {
+            for (key, value) in before {
+                member(key.clone(), (Some(value), after.get(key)), path, out);
             }
-            for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
-                at(path, key.clone(), None, Some(value));
-            }
-        }
-        (Value::Array(old), Value::Array(new)) => {
-            for position in 0..old.len().max(new.len()) {
-                at(path, position.to_string(), old.get(position), new.get(position));
+            for (key, value) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
+                member(key.clone(), (None, Some(value)), path, out);
             }
         }
-        (old, new) if old != new => {
+        (Value::Array(before), Value::Array(after)) => {
+            for position in 0..before.len().max(after.len()) {
+                member(position.to_string(), (before.get(position), after.get(position)), path, out);
+            }
+        }
+        _ if old != new => {
             out.push(Difference { path: path.clone(), change: Change::Replace(new.clone()) });
         }
         _ => {}
     }
+}
+
+/// One key of an object or position of a list, before and after.
+fn member(
+    key: String,
+    sides: (Option<&Value>, Option<&Value>),
+    path: &mut Vec<String>,
+    out: &mut Vec<Difference>,
+) {
+    path.push(key);
+    match sides {
+        (Some(before), Some(after)) => compare(before, after, path, out),
+        (Some(_), None) => out.push(Difference { path: path.clone(), change: Change::Remove }),
+        (None, Some(_)) => out.push(Difference { path: path.clone(), change: Change::Add }),
+        (None, None) => {}
+    }
+    path.pop();
 }
 
 #[cfg(test)]

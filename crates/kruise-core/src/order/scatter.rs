@@ -33,9 +33,9 @@ fn in_turn<'t>(terms: &'t [ScatterTerm], candidates: &[&PodView]) -> Vec<&'t Sca
     if terms.len() <= 1 {
         return terms.iter().collect();
     }
-    let count = |term: &ScatterTerm| candidates.iter().filter(|pod| term.matches(pod)).count();
+    let matching = |term: &ScatterTerm| candidates.iter().filter(|pod| term.matches(pod)).count();
     let mut counted: Vec<(usize, &ScatterTerm)> =
-        terms.iter().map(|term| (count(term), term)).filter(|(count, _)| *count > 0).collect();
+        terms.iter().map(|term| (matching(term), term)).filter(|(count, _)| *count > 0).collect();
     counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     counted.into_iter().map(|(_, term)| term).collect()
 }
@@ -137,7 +137,7 @@ mod tests {
         let term = |value: &str| ScatterTerm { key: "k".to_owned(), value: value.to_owned() };
         let terms = [term("none"), term("x"), term("y")];
 
-        let turn: Vec<&str> = in_turn(&terms, &all).into_iter().map(|term| term.value.as_str()).collect();
+        let turn: Vec<&str> = in_turn(&terms, &all).into_iter().map(|one| one.value.as_str()).collect();
 
         assert_eq!(turn, ["y", "x"]);
     }
@@ -150,11 +150,11 @@ mod tests {
             .map(|(i, kind)| pod(&format!("p{i:02}")).label("kind", &kind.to_string()).view())
             .collect();
         let all: Vec<&PodView> = pods.iter().collect();
-        let term = ScatterTerm { key: "kind".to_owned(), value: "m".to_owned() };
+        let spread_m = ScatterTerm { key: "kind".to_owned(), value: "m".to_owned() };
         // Candidates: 3 matching, 5 others; all: 6 matching, 6 others.
         let candidates = [0, 1, 2, 6, 7, 8, 9, 10].map(|at| all[at]).to_vec();
 
-        let order = scatter(candidates, &all, &[term]);
+        let order = scatter(candidates, &all, &[spread_m]);
 
         let kinds: String = order.iter().map(|pod| pod.labels.get("kind").unwrap_or("")).collect();
         assert_eq!(kinds, "uuumumum");

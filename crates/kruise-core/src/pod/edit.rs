@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::texts::Texts;
 use super::view::{Condition, PodView, Status};
 use crate::chain::{Op, Part, Patch, Resource, Write};
 use crate::time;
@@ -170,8 +171,8 @@ impl<'a> Edit<'a> {
             Guard::Identity => Op::test("/metadata/uid", self.pod.uid.as_str()),
             Guard::Version => Op::test("/metadata/resourceVersion", self.pod.version.as_str()),
         }];
-        map_operations(&mut ops, "/metadata/labels", &self.labels, self.pod.labels.is_empty());
-        map_operations(&mut ops, "/metadata/annotations", &self.annotations, self.pod.annotations.is_empty());
+        map_operations(&mut ops, "/metadata/labels", &self.labels, &self.pod.labels);
+        map_operations(&mut ops, "/metadata/annotations", &self.annotations, &self.pod.annotations);
         if self.pod.finalizers.is_empty() && !self.finalizers.is_empty() {
             ops.push(Op::add("/metadata/finalizers", self.finalizers.clone()));
         } else {
@@ -261,7 +262,9 @@ impl<'a> Edit<'a> {
     fn containers(&self) -> Vec<Value> {
         let mut changed: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for (path, value) in &self.spec {
-            let Some((container, name)) = self.container_at(path) else { continue };
+            let Some((container, name)) = self.container_at(path) else {
+                continue;
+            };
             let fields = path.strip_prefix(&container).unwrap_or_default().trim_start_matches('/').split('/');
             let nested = fields.rev().fold(value.clone(), |inner, field| json!({field: inner}));
             let entry = changed.entry(name).or_default();
@@ -285,13 +288,8 @@ fn merge(object: &mut Map<String, Value>, more: Value) {
     }
 }
 
-fn map_operations(
-    ops: &mut Vec<Op>,
-    map: &str,
-    entries: &BTreeMap<String, Option<String>>,
-    map_is_absent: bool,
-) {
-    if map_is_absent {
+fn map_operations(ops: &mut Vec<Op>, map: &str, entries: &BTreeMap<String, Option<String>>, there: &Texts) {
+    if there.is_empty() {
         let all: BTreeMap<&String, &String> =
             entries.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();
         if !all.is_empty() {

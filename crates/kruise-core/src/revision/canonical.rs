@@ -103,13 +103,10 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
 fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
     match kind {
         Kind::String => text(value, path).map(Value::from),
-        Kind::Int => integer(value, path).map(Value::from),
         Kind::Bool => value.as_bool().map(Value::from).ok_or_else(|| wrong(path, "true or false", value)),
         Kind::Quantity => quantity(value, path),
-        Kind::IntOrString => match value {
-            Value::String(_) => Ok(value.clone()),
-            _ => integer(value, path).map(Value::from),
-        },
+        Kind::IntOrString if value.is_string() => Ok(value.clone()),
+        Kind::Int | Kind::IntOrString => integer(value, path).map(Value::from),
         Kind::Time => time(value, path),
         Kind::Raw => Ok(value.clone()),
         Kind::Struct(of) | Kind::Inline(of) => match value.as_object() {
@@ -151,10 +148,7 @@ fn integer(value: &Value, path: &str) -> Result<i64, Unreadable> {
 }
 
 fn quantity(value: &Value, path: &str) -> Result<Value, Unreadable> {
-    let written = match value {
-        Value::Number(number) => number.to_string(),
-        _ => text(value, path)?.to_owned(),
-    };
+    let written = if value.is_number() { value.to_string() } else { text(value, path)?.to_owned() };
     match Quantity::read(&written) {
         Ok(quantity) => Ok(Value::from(quantity.to_string())),
         Err(error) => Err(Unreadable { path: path.to_owned(), problem: error.to_string() }),

@@ -43,7 +43,9 @@ fn sm_1_sm_2_sm_3_sm_4_recorded_revisions_match_byte_for_byte() {
 #[test]
 fn sm_10_every_recorded_revision_equals_its_template() {
     for (file, recorded) in golden::folder("cloneset") {
-        let Some(revision) = recorded["revisions"].get(0) else { continue };
+        let Some(revision) = recorded["revisions"].get(0) else {
+            continue;
+        };
         let template = &recorded["stored_v1alpha1"]["spec"]["template"];
         assert!(same_template(&revision["data"]["spec"]["template"], template, Writer::Unknown), "{file}");
     }

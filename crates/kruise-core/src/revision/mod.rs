@@ -15,7 +15,7 @@ mod stored;
 mod types;
 
 pub use canonical::{Unreadable, canonical};
-pub use history::{Choice, choose, surplus};
+pub use history::{Choice, choose, sort, surplus};
 pub use same::{Writer, same_template};
 pub use stored::{Data, Revision};
 pub use types::{Field, Item, Kind, Merge, Table};

@@ -61,7 +61,9 @@ fn drop_young(of: &str, wanted: &mut Value, stored: &Value) {
             drop_young(inner, wanted, stored);
             continue;
         }
-        let Some(object) = wanted.as_object_mut() else { return };
+        let Some(object) = wanted.as_object_mut() else {
+            return;
+        };
         let Some(there) = stored.get(field.name) else {
             if YOUNG_FIELDS.contains(&(of, field.name)) {
                 object.shift_remove(field.name);

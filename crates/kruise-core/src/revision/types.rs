@@ -96,13 +96,11 @@ impl Field {
     fn read(line: &'static str) -> Option<Self> {
         let mut words = line.split(' ');
         let name = words.next()?;
-        let kind = words.next()?;
+        let word = words.next()?;
         let flags: Vec<&'static str> = words.collect();
         let has = |flag: &str| flags.contains(&flag);
-        let kind = match kind_of(kind) {
-            Kind::Struct(of) if has("&") => Kind::Inline(of),
-            other => other,
-        };
+        let read = kind_of(word);
+        let kind = if let (Kind::Struct(of), true) = (read, has("&")) { Kind::Inline(of) } else { read };
         let empty = match (has("*"), has("?")) {
             (true, true) => Empty::OmittedIfAbsent,
             (true, false) => Empty::NullIfAbsent,
@@ -163,7 +161,15 @@ mod tests {
                 | Kind::Inline(of)
                 | Kind::List(Item::Struct(of))
                 | Kind::Map(Item::Struct(of)) => Some(of),
-                _ => None,
+                Kind::String
+                | Kind::Int
+                | Kind::Bool
+                | Kind::Quantity
+                | Kind::IntOrString
+                | Kind::Time
+                | Kind::Raw
+                | Kind::List(_)
+                | Kind::Map(_) => None,
             })
             .collect();
 

@@ -34,7 +34,7 @@ kind! {
 #[schemars(transform = rules::sidecarset::spec)]
 pub struct SidecarSetSpec {
     /// Sidecars.
-    #[schemars(transform = rules::sidecarset::containers)]
+    #[schemars(transform = rules::bounded)]
     pub containers: Option<Vec<SidecarContainer>>,
     /// Secrets that pods get to pull the sidecars.
     pub image_pull_secrets: Option<Vec<LocalObjectReference>>,

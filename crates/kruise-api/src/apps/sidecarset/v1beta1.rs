@@ -32,7 +32,7 @@ kind! {
 #[schemars(transform = rules::sidecarset::spec)]
 pub struct SidecarSetSpec {
     /// Sidecars.
-    #[schemars(transform = rules::sidecarset::containers)]
+    #[schemars(transform = rules::bounded)]
     pub containers: Option<Vec<SidecarContainer>>,
     /// Name that the user gives to the present revision.
     #[schemars(transform = rules::sidecarset::label_value)]
@@ -207,7 +207,7 @@ pub struct TransferEnv {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::sidecarset::source)]
 pub struct SourceContainerNameSource {
-    /// A label or annotation of the pod, such as metadata.labels['app'].
+    /// A label or annotation of the pod, such as `metadata.labels['app']`.
     pub field_ref: Option<ObjectFieldSelector>,
     /// Fields of newer releases.
     #[serde(flatten)]

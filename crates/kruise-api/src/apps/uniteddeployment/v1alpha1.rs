@@ -152,7 +152,7 @@ pub struct UpdateStatus {
 pub(crate) fn up(object: &mut Object) {
     let template = child(object, "spec").and_then(|spec| child(spec, "template"));
     let cloneset = template.and_then(|template| child(template, "cloneSetTemplate"));
-    if let Some(spec) = cloneset.and_then(|template| child(template, "spec"))
+    if let Some(spec) = cloneset.and_then(|cloneset| child(cloneset, "spec"))
         && has_old_shape(spec)
     {
         spec_up(spec);

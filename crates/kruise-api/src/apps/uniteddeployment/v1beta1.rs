@@ -200,6 +200,7 @@ pub struct Subset {
     #[schemars(transform = rules::listed_share)]
     pub replicas: Option<IntOrString>,
     /// Taints that pods of the subset tolerate. Cannot be changed while the subset exists.
+    #[schemars(transform = rules::bounded)]
     pub tolerations: Option<Vec<Toleration>>,
     /// Fields of newer releases.
     #[serde(flatten)]

@@ -127,7 +127,11 @@ const SELECTORS: [(&str, &str); 2] = [
 ];
 
 pub(crate) fn up(object: &mut Object) {
-    each_subset(object, |subset| SELECTORS.iter().for_each(|(here, hub)| rename(subset, here, hub)));
+    each_subset(object, |subset| {
+        for (here, hub) in SELECTORS {
+            rename(subset, here, hub);
+        }
+    });
     each_condition(object, |condition| {
         let usable = condition.get("reason").and_then(Value::as_str).is_some_and(is_reason);
         if !usable {
@@ -139,7 +143,11 @@ pub(crate) fn up(object: &mut Object) {
 }
 
 pub(crate) fn down(object: &mut Object) {
-    each_subset(object, |subset| SELECTORS.iter().for_each(|(here, hub)| rename(subset, hub, here)));
+    each_subset(object, |subset| {
+        for (here, hub) in SELECTORS {
+            rename(subset, hub, here);
+        }
+    });
     each_condition(object, |condition| {
         condition.shift_remove("observedGeneration");
     });

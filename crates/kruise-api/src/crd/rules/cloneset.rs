@@ -36,11 +36,10 @@ pub(crate) fn v1alpha1_stands_still(schema: &mut Schema) {
 
 /// The deadline must leave time for pods to become available (CS-104, CS-106). The largest number means no deadline.
 pub(crate) fn deadline(schema: &mut Schema) {
-    let text = "!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds == 2147483647 \
-                || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)";
     rule(
         schema,
-        text,
+        "!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds == 2147483647 \
+                || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",
         "progressDeadlineSeconds must be greater than minReadySeconds, or 2147483647 for no deadline",
     );
 }
@@ -56,9 +55,11 @@ pub(crate) fn v1alpha1_no_surge_in_place(schema: &mut Schema) {
 }
 
 fn no_surge(schema: &mut Schema, policy: &str) {
-    let text =
-        format!("!(has(self.{policy}) && self.{policy} == 'InPlaceOnly' && {})", some("self.maxSurge"));
-    rule(schema, &text, "maxSurge must be 0 with InPlaceOnly");
+    rule(
+        schema,
+        &format!("!(has(self.{policy}) && self.{policy} == 'InPlaceOnly' && {})", some("self.maxSurge")),
+        "maxSurge must be 0 with InPlaceOnly",
+    );
 }
 
 /// Pre-download settings as CloneSet v1beta1 reads them (CS-105). Other kinds carry the fields and ignore them.
@@ -73,7 +74,7 @@ pub(crate) fn pre_download(schema: &mut Schema) {
         match name.as_str() {
             "imagePreDownloadParallelism" => count_or_number_text(field),
             "imagePreDownloadTimeoutSeconds" | "imagePreDownloadMinUpdatedReadyPods" => {
-                limit(field, "minimum", 0)
+                limit(field, "minimum", 0);
             }
             _ => {}
         }

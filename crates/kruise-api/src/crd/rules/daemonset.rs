@@ -13,14 +13,16 @@ pub(crate) fn lifecycle(schema: &mut Schema) {
 pub(crate) fn rolling_update(schema: &mut Schema) {
     let unavailable = "(has(self.maxUnavailable) && !(string(self.maxUnavailable) in ['0', '0%']))";
     let surge = "(has(self.maxSurge) && !(string(self.maxSurge) in ['0', '0%']))";
-    let text = format!("!({unavailable} && {surge})");
-    rule(schema, &text, "maxUnavailable and maxSurge exclude each other: one of them must be 0 or left out");
+    rule(
+        schema,
+        &format!("!({unavailable} && {surge})"),
+        "maxUnavailable and maxSurge exclude each other: one of them must be 0 or left out",
+    );
     let text =
         format!("{unavailable} || {surge} || !(has(self.maxUnavailable) || has(self.maxSurge)) || {SURGING}");
     rule(schema, &text, "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated");
-    let text =
-        format!("!(has(self.rollingUpdateType) && self.rollingUpdateType == 'InPlaceIfPossible' && {surge})");
-    rule(schema, &text, "maxSurge must be 0 with InPlaceIfPossible");
+    let in_place = "has(self.rollingUpdateType) && self.rollingUpdateType == 'InPlaceIfPossible'";
+    rule(schema, &format!("!({in_place} && {surge})"), "maxSurge must be 0 with InPlaceIfPossible");
 }
 
 /// The same with the old type that always surges.

@@ -8,34 +8,45 @@ use super::{keyed, limit, rule, set};
 /// Nodes by name or by labels.
 pub(crate) fn node_selector(schema: &mut Schema) {
     let labels = "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)";
-    let text = format!("!(has(self.names) && size(self.names) > 0 && ({labels}))");
-    rule(schema, &text, "names and labels exclude each other: select nodes by one of them");
+    rule(
+        schema,
+        &format!("!(has(self.names) && size(self.names) > 0 && ({labels}))"),
+        "names and labels exclude each other: select nodes by one of them",
+    );
 }
 
 /// Nodes by their own labels or by the pods they run.
 pub(crate) fn one_selector(schema: &mut Schema) {
-    let text = "!(has(self.selector) && has(self.podSelector))";
-    rule(schema, text, "selector and podSelector exclude each other: give one of them");
+    rule(
+        schema,
+        "!(has(self.selector) && has(self.podSelector))",
+        "selector and podSelector exclude each other: give one of them",
+    );
 }
 
 /// A job without end has no deadline and no time to live.
 pub(crate) fn completion(schema: &mut Schema) {
-    let text = "!(has(self.type) && self.type == 'Never' && (has(self.activeDeadlineSeconds) || has(self.ttlSecondsAfterFinished)))";
-    rule(schema, text, "activeDeadlineSeconds and ttlSecondsAfterFinished need type Always");
+    rule(
+        schema,
+        "!(has(self.type) && self.type == 'Never' && (has(self.activeDeadlineSeconds) || has(self.ttlSecondsAfterFinished)))",
+        "activeDeadlineSeconds and ttlSecondsAfterFinished need type Always",
+    );
 }
 
 /// Rules between fields of an ImagePullJob.
 pub(crate) fn job(schema: &mut Schema) {
-    let text = "!has(self.completionPolicy.activeDeadlineSeconds) \
-                || (has(self.completionPolicy.type) && self.completionPolicy.type == 'Never') \
-                || self.completionPolicy.activeDeadlineSeconds >= (has(self.pullPolicy) && has(self.pullPolicy.timeoutSeconds) ? self.pullPolicy.timeoutSeconds : 600)";
     rule(
         schema,
-        text,
+        "!has(self.completionPolicy.activeDeadlineSeconds) \
+                || (has(self.completionPolicy.type) && self.completionPolicy.type == 'Never') \
+                || self.completionPolicy.activeDeadlineSeconds >= (has(self.pullPolicy) && has(self.pullPolicy.timeoutSeconds) ? self.pullPolicy.timeoutSeconds : 600)",
         "completionPolicy.activeDeadlineSeconds must not be less than pullPolicy.timeoutSeconds (600 if not given)",
     );
-    let text = "(has(self.pullSecrets) ? self.pullSecrets : []) == (has(oldSelf.pullSecrets) ? oldSelf.pullSecrets : [])";
-    rule(schema, text, "pullSecrets cannot be changed; delete the job and create it anew");
+    rule(
+        schema,
+        "(has(self.pullSecrets) ? self.pullSecrets : []) == (has(oldSelf.pullSecrets) ? oldSelf.pullSecrets : [])",
+        "pullSecrets cannot be changed; delete the job and create it anew",
+    );
 }
 
 /// The images of a list.

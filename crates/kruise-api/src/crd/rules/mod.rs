@@ -60,20 +60,29 @@ pub(crate) fn immutable(schema: &mut Schema) {
 
 /// A number of pods or a percentage, fractions allowed.
 pub(crate) fn amount(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+([.][0-9]+)?%$')";
-    rule(schema, text, "must be a number, 0 or more, or a percentage such as 20%");
+    rule(
+        schema,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+([.][0-9]+)?%$')",
+        "must be a number, 0 or more, or a percentage such as 20%",
+    );
 }
 
 /// A number of pods or a whole percentage.
 pub(crate) fn whole_amount(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')";
-    rule(schema, text, "must be a number, 0 or more, or a whole percentage such as 20%");
+    rule(
+        schema,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+%$')",
+        "must be a number, 0 or more, or a whole percentage such as 20%",
+    );
 }
 
 /// A number of pods or a whole percentage of at most 100.
 pub(crate) fn share(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^0*(100|[0-9]{1,2})%$')";
-    rule(schema, text, "must be a number, 0 or more, or a whole percentage from 0% to 100%");
+    rule(
+        schema,
+        r"type(self) == int ? self >= 0 : self.matches('^0*(100|[0-9]{1,2})%$')",
+        "must be a number, 0 or more, or a whole percentage from 0% to 100%",
+    );
 }
 
 /// [`share`] for items of lists, where CEL would cost too much.
@@ -84,8 +93,11 @@ pub(crate) fn listed_share(schema: &mut Schema) {
 
 /// A number, also written as text; no percentage.
 pub(crate) fn count_or_number_text(schema: &mut Schema) {
-    let text = r"type(self) == int ? self >= 0 : self.matches('^[0-9]+$')";
-    rule(schema, text, "must be a whole number, 0 or more; percentages are not supported");
+    rule(
+        schema,
+        r"type(self) == int ? self >= 0 : self.matches('^[0-9]+$')",
+        "must be a whole number, 0 or more; percentages are not supported",
+    );
 }
 
 /// A port number, or the name of a port.
@@ -97,8 +109,11 @@ pub(crate) fn port(schema: &mut Schema) {
 
 /// A selector that selects something particular.
 pub(crate) fn selector_not_empty(schema: &mut Schema) {
-    let text = "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)";
-    rule(schema, text, "must not be empty: give matchLabels or matchExpressions");
+    rule(
+        schema,
+        "(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
+        "must not be empty: give matchLabels or matchExpressions",
+    );
 }
 
 /// A selector whose conditions can be evaluated.
@@ -129,14 +144,22 @@ pub(crate) fn workload_selector(schema: &mut Schema) {
 
 /// Weights or label order, not both.
 pub(crate) fn one_priority(schema: &mut Schema) {
-    let text = "!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)";
-    rule(schema, text, "weightPriority and orderPriority exclude each other: give one of them");
+    rule(
+        schema,
+        "!(has(self.weightPriority) && size(self.weightPriority) > 0 && has(self.orderPriority) && size(self.orderPriority) > 0)",
+        "weightPriority and orderPriority exclude each other: give one of them",
+    );
 }
 
 /// A list whose items are told apart by the given keys: the API server refuses duplicates and merges by key.
 fn keyed(schema: &mut Schema, keys: &[&str]) {
     limit(schema, "x-kubernetes-list-type", "map");
     limit(schema, "x-kubernetes-list-map-keys", json!(keys));
+}
+
+/// A list that is paid for item by item.
+pub(crate) fn bounded(schema: &mut Schema) {
+    limit(schema, "maxItems", LIST_MAX);
 }
 
 /// A list keyed by `type`: conditions.
@@ -147,7 +170,7 @@ pub(crate) fn keyed_by_type(schema: &mut Schema) {
 /// A bounded list keyed by `name`.
 pub(crate) fn keyed_by_name(schema: &mut Schema) {
     keyed(schema, &["name"]);
-    limit(schema, "maxItems", LIST_MAX);
+    bounded(schema);
 }
 
 /// Scatter terms: no pair of key and value twice.

@@ -6,6 +6,9 @@ use super::rule;
 
 /// Without a topology there is nothing to steer by.
 pub(crate) fn spec(schema: &mut Schema) {
-    let text = "has(self.requiredPersistentTopology) || (has(self.preferredPersistentTopology) && size(self.preferredPersistentTopology) > 0)";
-    rule(schema, text, "give requiredPersistentTopology or preferredPersistentTopology");
+    rule(
+        schema,
+        "has(self.requiredPersistentTopology) || (has(self.preferredPersistentTopology) && size(self.preferredPersistentTopology) > 0)",
+        "give requiredPersistentTopology or preferredPersistentTopology",
+    );
 }

@@ -38,8 +38,11 @@ const QUALIFIED_NAME: &str = r"^$|^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 
 /// A result must show somewhere.
 pub(crate) fn probe(schema: &mut Schema) {
-    let text = "(has(self.podConditionType) && self.podConditionType != '') || (has(self.markerPolicy) && size(self.markerPolicy) > 0)";
-    rule(schema, text, "give podConditionType or markerPolicy: the result must show somewhere");
+    rule(
+        schema,
+        "(has(self.podConditionType) && self.podConditionType != '') || (has(self.markerPolicy) && size(self.markerPolicy) > 0)",
+        "give podConditionType or markerPolicy: the result must show somewhere",
+    );
 }
 
 /// One policy per result.
@@ -50,23 +53,38 @@ pub(crate) fn policies(schema: &mut Schema) {
 
 /// A policy without marks says nothing.
 pub(crate) fn policy(schema: &mut Schema) {
-    let text = "(has(self.labels) && size(self.labels) > 0) || (has(self.annotations) && size(self.annotations) > 0)";
-    rule(schema, text, "give labels or annotations");
+    rule(
+        schema,
+        "(has(self.labels) && size(self.labels) > 0) || (has(self.annotations) && size(self.annotations) > 0)",
+        "give labels or annotations",
+    );
 }
 
 /// Exactly one handler that we can run, given completely.
 pub(crate) fn handler(schema: &mut Schema) {
-    let text = "[has(self.exec), has(self.httpGet), has(self.tcpSocket)].filter(given, given).size() == 1 && !has(self.grpc)";
-    rule(schema, text, "give exactly one of exec, httpGet and tcpSocket; grpc is not supported");
-    let text = "!has(self.exec) || (has(self.exec.command) && size(self.exec.command) > 0)";
-    rule(schema, text, "exec.command must not be empty");
+    rule(
+        schema,
+        "[has(self.exec), has(self.httpGet), has(self.tcpSocket)].filter(given, given).size() == 1 && !has(self.grpc)",
+        "give exactly one of exec, httpGet and tcpSocket; grpc is not supported",
+    );
+    rule(
+        schema,
+        "!has(self.exec) || (has(self.exec.command) && size(self.exec.command) > 0)",
+        "exec.command must not be empty",
+    );
     let no_host = |handler: &str| {
         format!("!has(self.{handler}) || !has(self.{handler}.host) || self.{handler}.host == ''")
     };
-    let text = format!("({}) && ({})", no_host("httpGet"), no_host("tcpSocket"));
-    rule(schema, &text, "host must be left out: the pod itself is probed");
-    let text = "!has(self.httpGet) || (has(self.httpGet.path) && self.httpGet.path != '' && has(self.httpGet.scheme) && self.httpGet.scheme in ['HTTP', 'HTTPS'])";
-    rule(schema, text, "httpGet needs a path and a scheme, HTTP or HTTPS");
+    rule(
+        schema,
+        &format!("({}) && ({})", no_host("httpGet"), no_host("tcpSocket")),
+        "host must be left out: the pod itself is probed",
+    );
+    rule(
+        schema,
+        "!has(self.httpGet) || (has(self.httpGet.path) && self.httpGet.path != '' && has(self.httpGet.scheme) && self.httpGet.scheme in ['HTTP', 'HTTPS'])",
+        "httpGet needs a path and a scheme, HTTP or HTTPS",
+    );
     for text in [
         "/properties/httpGet/properties/host",
         "/properties/httpGet/properties/path",

@@ -13,16 +13,22 @@ pub(crate) fn spec(schema: &mut Schema) {
         "give exactly one of maxUnavailable and minAvailable",
     );
     for field in ["selector", "targetRef"] {
-        let text = format!(
-            "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+        rule(
+            schema,
+            &format!(
+                "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+            ),
+            &format!("{field} cannot be changed; delete the object and create it anew"),
         );
-        rule(schema, &text, &format!("{field} cannot be changed; delete the object and create it anew"));
     }
 }
 
 /// A reference needs all its parts.
 pub(crate) fn target(schema: &mut Schema) {
     let part = |name: &str| format!("has(self.{name}) && self.{name} != ''");
-    let text = ["apiVersion", "kind", "name"].map(part).join(" && ");
-    rule(schema, &text, "apiVersion, kind and name must all be given");
+    rule(
+        schema,
+        &["apiVersion", "kind", "name"].map(part).join(" && "),
+        "apiVersion, kind and name must all be given",
+    );
 }

@@ -8,14 +8,19 @@ use super::{limit, rule};
 pub(crate) fn resource(schema: &mut Schema) {
     limit(schema, "type", "object");
     limit(schema, "x-kubernetes-embedded-resource", true);
-    let text = "self.apiVersion == 'v1' && self.kind in ['Secret', 'ConfigMap']";
-    rule(schema, text, "must be a Secret or a ConfigMap of apiVersion v1");
-    let text = "has(self.metadata.name) && self.metadata.name != ''";
-    rule(schema, text, "metadata.name must be given: every copy gets this name");
-    let text = "self.apiVersion == oldSelf.apiVersion && self.kind == oldSelf.kind && self.metadata.name == oldSelf.metadata.name";
     rule(
         schema,
-        text,
+        "self.apiVersion == 'v1' && self.kind in ['Secret', 'ConfigMap']",
+        "must be a Secret or a ConfigMap of apiVersion v1",
+    );
+    rule(
+        schema,
+        "has(self.metadata.name) && self.metadata.name != ''",
+        "metadata.name must be given: every copy gets this name",
+    );
+    rule(
+        schema,
+        "self.apiVersion == oldSelf.apiVersion && self.kind == oldSelf.kind && self.metadata.name == oldSelf.metadata.name",
         "apiVersion, kind and metadata.name cannot be changed; delete the object and create it anew",
     );
 }

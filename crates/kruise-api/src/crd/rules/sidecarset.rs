@@ -3,27 +3,25 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::{LIST_MAX, limit, rule};
+use super::{bounded, limit, rule};
 
 /// What every SidecarSet needs.
 pub(crate) fn spec(schema: &mut Schema) {
     rule(schema, "has(self.selector)", "selector must be given");
-    let text = "(has(self.containers) && size(self.containers) > 0) || (has(self.initContainers) && size(self.initContainers) > 0)";
-    rule(schema, text, "give at least one of containers and initContainers");
-}
-
-/// Sidecars.
-pub(crate) fn containers(schema: &mut Schema) {
-    limit(schema, "maxItems", LIST_MAX);
+    rule(
+        schema,
+        "(has(self.containers) && size(self.containers) > 0) || (has(self.initContainers) && size(self.initContainers) > 0)",
+        "give at least one of containers and initContainers",
+    );
 }
 
 /// Init containers: where they are injected and what they share is not checked (6.2, rule 7).
 pub(crate) fn init_containers(schema: &mut Schema) {
-    containers(schema);
+    bounded(schema);
     for field in ["podInjectPolicy", "shareVolumePolicy/properties/type"] {
         let path = format!("/items/properties/{field}");
-        if let Some(field) = schema.pointer_mut(&path).and_then(Value::as_object_mut) {
-            field.shift_remove("enum");
+        if let Some(open) = schema.pointer_mut(&path).and_then(Value::as_object_mut) {
+            open.shift_remove("enum");
         }
     }
 }
@@ -56,18 +54,23 @@ pub(crate) fn source(schema: &mut Schema) {
 
 /// Hot upgrade needs an image for the idle twin (B7).
 pub(crate) fn hot_upgrade(schema: &mut Schema) {
-    let text = "!(has(self.upgradeType) && self.upgradeType == 'HotUpgrade') || (has(self.hotUpgradeEmptyImage) && self.hotUpgradeEmptyImage != '')";
-    rule(schema, text, "HotUpgrade needs hotUpgradeEmptyImage, the image of the idle twin");
+    rule(
+        schema,
+        "!(has(self.upgradeType) && self.upgradeType == 'HotUpgrade') || (has(self.hotUpgradeEmptyImage) && self.hotUpgradeEmptyImage != '')",
+        "HotUpgrade needs hotUpgradeEmptyImage, the image of the idle twin",
+    );
 }
 
 /// A pinned revision must have a name.
 pub(crate) fn revision(schema: &mut Schema) {
-    let text = "has(self.revisionName) || has(self.customVersion)";
-    rule(schema, text, "give revisionName or customVersion");
+    rule(schema, "has(self.revisionName) || has(self.customVersion)", "give revisionName or customVersion");
 }
 
 /// Pods are held back by a selector or by a number.
 pub(crate) fn strategy(schema: &mut Schema) {
-    let text = "!(has(self.selector) && has(self.partition) && string(self.partition) != '0' && !(has(self.type) && self.type == 'NotUpdate'))";
-    rule(schema, text, "selector and partition exclude each other: give one of them");
+    rule(
+        schema,
+        "!(has(self.selector) && has(self.partition) && string(self.partition) != '0' && !(has(self.type) && self.type == 'NotUpdate'))",
+        "selector and partition exclude each other: give one of them",
+    );
 }

@@ -8,20 +8,18 @@ use crate::{apps::cloneset::v1alpha1, crd::schema};
 
 /// New names must leave room for the hash in a label value (UD-B17).
 pub(crate) fn name(schema: &mut Schema) {
-    let text = "oldSelf.hasValue() || size(self.metadata.name) <= 52";
     create_rule(
         schema,
-        text,
+        "oldSelf.hasValue() || size(self.metadata.name) <= 52",
         "metadata.name must have at most 52 characters: revision names are label values",
     );
 }
 
 /// Exactly one of four.
 pub(crate) fn one_template(schema: &mut Schema) {
-    let text = "[has(self.statefulSetTemplate), has(self.advancedStatefulSetTemplate), has(self.cloneSetTemplate), has(self.deploymentTemplate)].filter(given, given).size() == 1";
     rule(
         schema,
-        text,
+        "[has(self.statefulSetTemplate), has(self.advancedStatefulSetTemplate), has(self.cloneSetTemplate), has(self.deploymentTemplate)].filter(given, given).size() == 1",
         "give exactly one of statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplate and deploymentTemplate",
     );
 }
@@ -32,26 +30,34 @@ pub(crate) fn spec(schema: &mut Schema) {
     let strategy = "has(self.topology) && has(self.topology.scheduleStrategy)";
     let reserve = "has(self.topology.scheduleStrategy.adaptive) && has(self.topology.scheduleStrategy.adaptive.reserveUnschedulablePods) && self.topology.scheduleStrategy.adaptive.reserveUnschedulablePods";
     let stateful = "has(self.template) && (has(self.template.statefulSetTemplate) || has(self.template.advancedStatefulSetTemplate))";
-    let text = format!("!({strategy} && {reserve} && {stateful})");
-    rule(schema, &text, "reserveUnschedulablePods works with cloneSetTemplate and deploymentTemplate only");
+    rule(
+        schema,
+        &format!("!({strategy} && {reserve} && {stateful})"),
+        "reserveUnschedulablePods works with cloneSetTemplate and deploymentTemplate only",
+    );
 
     let subsets = "has(self.topology) && has(self.topology.subsets)";
     let fixed = "self.topology.subsets.exists(s, has(s.replicas))";
     let limits = "self.topology.subsets.exists(s, has(s.minReplicas) || has(s.maxReplicas))";
-    let text = format!("!({subsets} && {fixed} && {limits})");
-    rule(schema, &text, "replicas and minReplicas or maxReplicas exclude each other over all subsets");
-    let text = format!(
-        "!({subsets} && {strategy} && has(self.topology.scheduleStrategy.type) && self.topology.scheduleStrategy.type == 'Adaptive' && {fixed})"
+    rule(
+        schema,
+        &format!("!({subsets} && {fixed} && {limits})"),
+        "replicas and minReplicas or maxReplicas exclude each other over all subsets",
     );
     rule(
         schema,
-        &text,
+        &format!(
+            "!({subsets} && {strategy} && has(self.topology.scheduleStrategy.type) && self.topology.scheduleStrategy.type == 'Adaptive' && {fixed})"
+        ),
         "subsets must have no replicas with the Adaptive strategy; use minReplicas and maxReplicas",
     );
-    let text = format!(
-        "!({subsets}) || size(self.topology.subsets) == 0 || self.topology.subsets.exists(s, !has(s.maxReplicas))"
+    rule(
+        schema,
+        &format!(
+            "!({subsets}) || size(self.topology.subsets) == 0 || self.topology.subsets.exists(s, !has(s.maxReplicas))"
+        ),
+        "at least one subset must have no maxReplicas, to take the rest",
     );
-    rule(schema, &text, "at least one subset must have no maxReplicas, to take the rest");
 }
 
 /// A part of the workload's name, and a label value.
@@ -61,13 +67,19 @@ pub(crate) fn subset_name(schema: &mut Schema) {
 
 /// Rules within one subset, and what a subset keeps as long as it has its name.
 pub(crate) fn subset(schema: &mut Schema) {
-    let text = "!(has(self.minReplicas) && has(self.maxReplicas) && type(self.minReplicas) == int && type(self.maxReplicas) == int) || int(self.minReplicas) <= int(self.maxReplicas)";
-    rule(schema, text, "minReplicas must not be more than maxReplicas");
+    rule(
+        schema,
+        "!(has(self.minReplicas) && has(self.maxReplicas) && type(self.minReplicas) == int && type(self.maxReplicas) == int) || int(self.minReplicas) <= int(self.maxReplicas)",
+        "minReplicas must not be more than maxReplicas",
+    );
     for field in ["nodeSelectorTerm", "tolerations"] {
-        let text = format!(
-            "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+        rule(
+            schema,
+            &format!(
+                "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+            ),
+            &format!("{field} of a subset cannot be changed; give the subset a new name"),
         );
-        rule(schema, &text, &format!("{field} of a subset cannot be changed; give the subset a new name"));
     }
 }
 

@@ -15,46 +15,52 @@ pub(crate) fn target(schema: &mut Schema) {
     let group = |reference: &str| {
         format!("({reference}.apiVersion.contains('/') ? {reference}.apiVersion.split('/')[0] : '')")
     };
-    let text = format!(
-        "self.kind == oldSelf.kind && self.name == oldSelf.name && {} == {}",
-        group("self"),
-        group("oldSelf")
-    );
     rule(
         schema,
-        &text,
+        &format!(
+            "self.kind == oldSelf.kind && self.name == oldSelf.name && {} == {}",
+            group("self"),
+            group("oldSelf")
+        ),
         "group, kind and name of targetRef cannot be changed; delete the object and create it anew",
     );
 }
 
 /// Settings of a strategy that is not in use are a mistake.
 pub(crate) fn strategy(schema: &mut Schema) {
-    let text = "!has(self.adaptive) || (has(self.type) && self.type == 'Adaptive')";
-    rule(schema, text, "adaptive needs type Adaptive");
+    rule(
+        schema,
+        "!has(self.adaptive) || (has(self.type) && self.type == 'Adaptive')",
+        "adaptive needs type Adaptive",
+    );
 }
 
 /// Rules between subsets and strategy.
 pub(crate) fn spec(schema: &mut Schema) {
     let given = "self.subsets.filter(s, has(s.maxReplicas))";
-    let text = format!(
-        "{given}.all(s, type(s.maxReplicas) == int) || {given}.all(s, type(s.maxReplicas) == string)"
-    );
-    rule(schema, &text, "maxReplicas must be numbers in all subsets or percentages in all subsets");
-    let text = "self.targetRef.kind != 'StatefulSet' || self.subsets.all(s, !has(s.maxReplicas) || type(s.maxReplicas) == int)";
-    rule(schema, text, "maxReplicas must be a number when the target is a StatefulSet");
-    let adaptive =
-        "has(self.scheduleStrategy) && has(self.scheduleStrategy.adaptive) && size(self.subsets) > 1";
-    let text = format!("!({adaptive} && has(self.subsets[size(self.subsets) - 1].maxReplicas))");
     rule(
         schema,
-        &text,
+        &format!(
+            "{given}.all(s, type(s.maxReplicas) == int) || {given}.all(s, type(s.maxReplicas) == string)"
+        ),
+        "maxReplicas must be numbers in all subsets or percentages in all subsets",
+    );
+    rule(
+        schema,
+        "self.targetRef.kind != 'StatefulSet' || self.subsets.all(s, !has(s.maxReplicas) || type(s.maxReplicas) == int)",
+        "maxReplicas must be a number when the target is a StatefulSet",
+    );
+    let adaptive =
+        "has(self.scheduleStrategy) && has(self.scheduleStrategy.adaptive) && size(self.subsets) > 1";
+    rule(
+        schema,
+        &format!("!({adaptive} && has(self.subsets[size(self.subsets) - 1].maxReplicas))"),
         "the last subset must have no maxReplicas with an adaptive strategy: it takes what fits nowhere else",
     );
     let seconds = "self.scheduleStrategy.adaptive.rescheduleCriticalSeconds";
-    let text = format!("!({adaptive} && has({seconds}) && {seconds} > 295 / (size(self.subsets) - 1))");
     rule(
         schema,
-        &text,
+        &format!("!({adaptive} && has({seconds}) && {seconds} > 295 / (size(self.subsets) - 1))"),
         "rescheduleCriticalSeconds must be at most 295 divided by the number of subsets less one",
     );
 }

@@ -1,0 +1,126 @@
+//! Claims of pods: made with them, reused, handed over or cleaned up (CS-60 … CS-64).
+
+use std::collections::BTreeSet;
+
+use kruise_api::labels;
+use kruise_api::reasons::event;
+use serde_json::{Value, json};
+
+use super::revisions::owner_reference;
+use super::spec::{ClaimReuse, Spec};
+use super::view::{Claim, ClaimOwner, View};
+use crate::chain::{Act, Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::ids::{ClaimName, InstanceId, PodName};
+use crate::plan::Plan;
+use crate::pod::{PodView, string_map};
+
+/// CS-60: without reuse, claims without an active pod go: with their pod if it still exists, else at once.
+pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
+    if spec.claim_reuse == ClaimReuse::On {
+        return;
+    }
+    let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
+    for claim in view.claims.iter().filter(|claim| claim.deleted.is_none()) {
+        let ClaimOwner::Us { position } = claim.owner else {
+            continue;
+        };
+        let id = claim.instance.as_ref();
+        if id.is_some_and(|id| active.contains(id)) {
+            continue;
+        }
+        let holder = view.pods.iter().find(|pod| id.is_some() && pod.instance_id().as_ref() == id);
+        match holder {
+            Some(pod) => plan.act(hand_over(claim, position, pod)),
+            None => plan.act(delete_unless_used(view, claim)),
+        }
+    }
+}
+
+/// Ids of our claims that no active pod carries and whose claims are all usable (CS-61, B22), sorted.
+pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
+    let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
+    let is_usable = |claim: &Claim| claim.deleted.is_none() && matches!(claim.owner, ClaimOwner::Us { .. });
+    let spoiled: BTreeSet<&InstanceId> = view
+        .claims
+        .iter()
+        .filter(|claim| !is_usable(claim))
+        .filter_map(|claim| claim.instance.as_ref())
+        .collect();
+    let ids = view.claims.iter().filter(|claim| is_usable(claim)).filter_map(|claim| claim.instance.clone());
+    ids.filter(|id| !active.contains(id) && !spoiled.contains(id)).collect()
+}
+
+/// Creations of the claims that an instance still lacks, in template order.
+pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
+    let named =
+        spec.claim_templates.iter().map(|template| (name(view, template_name(template), id), template));
+    named
+        .filter(|(name, _)| !view.claims.iter().any(|claim| claim.name == *name))
+        .map(|(name, template)| Write::create(Resource::Claim, name.as_str(), body(view, spec, template, id)))
+        .collect()
+}
+
+/// Deletions of an instance's claims, after its pod (CS-47, CS-63).
+pub fn deletions(view: &View, id: Option<&InstanceId>) -> Vec<Write> {
+    let of_pod = view.claims.iter().filter(|claim| {
+        claim.deleted.is_none()
+            && id.is_some()
+            && claim.instance.as_ref() == id
+            && matches!(claim.owner, ClaimOwner::Us { .. })
+    });
+    of_pod.map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid)).collect()
+}
+
+pub fn template_name(template: &Value) -> &str {
+    template.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+pub fn name(view: &View, template: &str, id: &InstanceId) -> ClaimName {
+    ClaimName::new(format!("{template}-{}-{id}", view.name))
+}
+
+fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
+    let mut labels = string_map(template.pointer("/metadata/labels"));
+    labels.extend(spec.match_labels.clone());
+    labels.insert(labels::CLONESET_INSTANCE_ID.to_owned(), id.to_string());
+    let mut metadata = json!({
+        "name": name(view, template_name(template), id).as_str(), "namespace": view.namespace, "labels": labels,
+        "ownerReferences": [owner_reference(view)],
+    });
+    if let (Some(annotations), Some(object)) = (
+        template.pointer("/metadata/annotations").filter(|value| value.is_object()),
+        metadata.as_object_mut(),
+    ) {
+        object.insert("annotations".to_owned(), annotations.clone());
+    }
+    let claim_spec = template.get("spec").cloned().unwrap_or_else(|| json!({}));
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim_spec})
+}
+
+/// The claim follows its pod: it goes when the pod object goes.
+fn hand_over(claim: &Claim, position: usize, pod: &PodView) -> Chain {
+    let reference = json!({
+        "apiVersion": "v1", "kind": "Pod", "name": pod.name.as_str(), "uid": pod.uid.as_str(),
+        "controller": true, "blockOwnerDeletion": true,
+    });
+    let ops = vec![
+        Op::test("/metadata/resourceVersion", claim.version.as_str()),
+        Op::Replace { path: format!("/metadata/ownerReferences/{position}"), value: reference },
+    ];
+    let write = Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Json(ops));
+    Chain { failed: Some(event::FAILED_UPDATE), ..Chain::other(Purpose::Claims, vec![write]) }
+}
+
+/// A claim whose pod runs under another owner, or under none, must survive (B7): the runtime looks once more before it deletes.
+fn delete_unless_used(view: &View, claim: &Claim) -> Chain {
+    let pod = claim.instance.as_ref().map(|id| PodName::new(format!("{}-{id}", view.name)));
+    if pod.as_ref().is_some_and(|name| view.strangers.contains(name)) {
+        return Chain::other(Purpose::Claims, Vec::new());
+    }
+    let act = match pod {
+        Some(pod) => Act::DeleteUnlessPodExists { uid: claim.uid.clone(), pod },
+        None => Act::Delete { uid: claim.uid.clone(), version: None },
+    };
+    let write = Write { resource: Resource::Claim, name: claim.name.to_string(), act };
+    Chain { failed: Some(event::FAILED_DELETE), ..Chain::other(Purpose::Claims, vec![write]) }
+}

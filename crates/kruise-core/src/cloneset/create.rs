@@ -1,0 +1,189 @@
+//! New pods and their claims (CS-13, CS-41, CS-42, CS-61, CS-62).
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kruise_api::{annotations, conditions, labels, reasons::event};
+use serde_json::{Map, Value, json};
+
+use super::claims;
+use super::revisions::owner_reference;
+use super::spec::{ClaimReuse, Spec};
+use super::view::View;
+use crate::chain::{Chain, Purpose, Resource, Write};
+use crate::gates::Gate;
+use crate::ids::InstanceId;
+use crate::lifecycle::State;
+use crate::pod::string_map;
+use crate::revision::Revision;
+use crate::time;
+
+/// Characters of instance ids: none that form words or are mistaken for each other.
+const ALPHABET: [char; 27] = [
+    'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z', '2',
+    '4', '5', '6', '7', '8', '9',
+];
+
+/// Seconds after which the name of a terminating pod is given up and a new id is used (B8): its node may be lost.
+pub const NAME_WAIT_SECONDS: i64 = 30;
+
+/// Ids for new pods: first those whose claims wait for a pod, then random ones, in sorted order (CS-61).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ids {
+    pub ready: Vec<InstanceId>,
+    /// Pods that are not created now, because the name that their claims belong to is still taken (B8).
+    pub waiting: usize,
+    pub revisit_at: Option<Timestamp>,
+}
+
+impl Ids {
+    pub fn choose(view: &View, spec: &Spec, count: usize, now: Timestamp) -> Self {
+        let mut ids = Self { ready: Vec::new(), waiting: 0, revisit_at: None };
+        if spec.claim_reuse == ClaimReuse::On {
+            ids.reuse(view, count, now);
+        }
+        let mut taken = taken(view);
+        let mut random = Random(view.seed);
+        while ids.ready.len() + ids.waiting < count {
+            let id = random.id();
+            if taken.insert(id.clone()) && !ids.ready.contains(&id) {
+                ids.ready.push(id);
+            }
+        }
+        ids.ready.sort();
+        ids
+    }
+
+    fn reuse(&mut self, view: &View, count: usize, now: Timestamp) {
+        for id in claims::without_active_pod(view) {
+            if self.ready.len() + self.waiting == count {
+                return;
+            }
+            let name = format!("{}-{id}", view.name);
+            let holder = view.pods.iter().find(|pod| pod.name.as_str() == name);
+            match holder.map(|pod| pod.deleted) {
+                None if view.strangers.iter().any(|one| one.as_str() == name) => {}
+                None => self.ready.push(id),
+                // A finished pod keeps its name for good: its claims wait, the new pod gets a new id.
+                Some(None) => {}
+                Some(Some(gone)) => {
+                    let until = time::after(gone, NAME_WAIT_SECONDS);
+                    if now < until {
+                        self.waiting += 1;
+                        self.revisit_at = Some(self.revisit_at.map_or(until, |there| there.min(until)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Ids that a pod or claim carries, whoever owns it (B14, B22).
+fn taken(view: &View) -> BTreeSet<InstanceId> {
+    let of_pods = view.pods.iter().filter_map(|pod| pod.instance_id());
+    let of_claims = view.claims.iter().filter_map(|claim| claim.instance.clone());
+    let of_names = view
+        .pods
+        .iter()
+        .map(|pod| &pod.name)
+        .chain(&view.strangers)
+        .filter_map(|name| name.as_str().rsplit('-').next().map(InstanceId::new));
+    of_pods.chain(of_claims).chain(of_names).collect()
+}
+
+/// splitmix64: small, well distributed, the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn id(&mut self) -> InstanceId {
+        let letters: String = (0..5)
+            .filter_map(|_| usize::try_from(self.next() % 27).ok().and_then(|at| ALPHABET.get(at)))
+            .collect();
+        InstanceId::new(letters)
+    }
+}
+
+/// The chain that creates one pod: its claims first, those that exist are kept.
+pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Chain {
+    let name = format!("{}-{id}", view.name);
+    let mut writes = claims::missing(view, spec, id);
+    writes.push(Write::create(Resource::Pod, &name, pod(view, spec, revision, id, now)));
+    let message = format!("created pod {name}");
+    let mut chain = Chain::other(Purpose::Create, writes).telling(
+        event::SUCCESSFUL_CREATE,
+        message,
+        event::FAILED_CREATE,
+    );
+    chain.pod = Some(crate::ids::PodName::new(name));
+    chain
+}
+
+/// The pod object: the revision's template, everything else from the live spec (CS-13).
+pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Value {
+    let template = &revision.template;
+    let hash = revision.name.hash();
+    let is_short = view.gates.on(Gate::CloneSetShortHash);
+    let mut labels = string_map(template.pointer("/metadata/labels"));
+    let revision_label = if is_short { hash.as_str() } else { revision.name.as_str() };
+    for (key, value) in [
+        (labels::REVISION, revision_label),
+        (labels::POD_TEMPLATE_HASH, hash.as_str()),
+        (labels::CLONESET_INSTANCE_ID, id.as_str()),
+        (labels::LIFECYCLE_STATE, State::PreparingNormal.text()),
+    ] {
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let mut annotations = string_map(template.pointer("/metadata/annotations"));
+    annotations.insert(annotations::LIFECYCLE_TIMESTAMP.to_owned(), time::seconds(now));
+    let mut metadata = json!({
+        "name": format!("{}-{id}", view.name), "generateName": format!("{}-", view.name),
+        "namespace": view.namespace, "labels": labels, "annotations": annotations,
+        "ownerReferences": [owner_reference(view)],
+    });
+    if let (Some(finalizers), Some(object)) =
+        (template.pointer("/metadata/finalizers"), metadata.as_object_mut())
+    {
+        object.insert("finalizers".to_owned(), finalizers.clone());
+    }
+    let mut pod_spec = template.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
+    add_readiness_gates(&mut pod_spec);
+    add_claim_volumes(&mut pod_spec, view, spec, id);
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec})
+}
+
+/// Both gates, so that a pod does not depend on the webhook for the second one (SM-50).
+fn add_readiness_gates(pod_spec: &mut Map<String, Value>) {
+    let there = pod_spec.get("readinessGates").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut gates = there;
+    for kind in [conditions::IN_PLACE_UPDATE_READY, conditions::KRUISE_POD_READY] {
+        if !gates.iter().any(|gate| gate.get("conditionType").and_then(Value::as_str) == Some(kind)) {
+            gates.push(json!({"conditionType": kind}));
+        }
+    }
+    pod_spec.insert("readinessGates".to_owned(), Value::Array(gates));
+}
+
+/// Volumes of claims replace template volumes of the same name, in template order (CS-62, B14).
+fn add_claim_volumes(pod_spec: &mut Map<String, Value>, view: &View, spec: &Spec, id: &InstanceId) {
+    if spec.claim_templates.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = spec.claim_templates.iter().map(claims::template_name).collect();
+    let of_claims = names.iter().map(|name| {
+        json!({"name": name, "persistentVolumeClaim": {"claimName": claims::name(view, name, id).as_str()}})
+    });
+    let there = pod_spec.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let others = there.into_iter().filter(|volume| {
+        !volume.get("name").and_then(Value::as_str).is_some_and(|name| names.contains(&name))
+    });
+    let all: Vec<Value> = of_claims.chain(others).collect();
+    pod_spec.insert("volumes".to_owned(), Value::Array(all));
+}

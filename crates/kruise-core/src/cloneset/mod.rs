@@ -1,0 +1,30 @@
+//! Decides the next writes for one CloneSet. Specification: CS-1 … CS-106.
+//!
+//! view → revisions (CS-10 … 12) → claims (CS-60) → scale (CS-40 … 48) → update (CS-70 … 79) → refresh of the rest
+//! (CS-70, SM-30, SM-44) → status (CS-90 … 93); scaling and updating never share a plan (CS-3).
+//! Writes per pod: create 2 (+1 per claim), delete 1 (+1 per claim), in-place 3, recreate 3.
+//! Deviations from upstream: B1 … B5, B7 … B11, B14 … B18, B20 … B22; a recreated pod is deleted at once when the limits allow
+//! it, and gets the specified-delete label only when a preDelete hook holds it (CS-77: upstream labels first, one write
+//! more); refreshing pods does not end a plan (CS-70: every count is taken before it, so nothing is decided on stale facts).
+//! Never: more pods down at our hands than the limit; more pods than replicas plus surge; a claim deleted while its pod exists.
+
+mod claims;
+mod create;
+mod numbers;
+mod plan;
+mod refresh;
+mod revisions;
+mod scale;
+mod spec;
+mod status;
+mod update;
+mod view;
+
+pub use numbers::{Counts, Direction, Group, Numbers, Update};
+pub use plan::{Cx, collided, plan};
+pub use revisions::{Revisions, owner_reference};
+pub use spec::{ClaimReuse, Fault, Kind, Policy, PreDownload, PreparingDelete, Rolling, Spec};
+pub use view::{Claim, ClaimOwner, Failures, PullJob, View};
+
+#[cfg(test)]
+mod tests;

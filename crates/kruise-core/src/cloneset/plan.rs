@@ -1,0 +1,121 @@
+//! The order of the steps.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::numbers::Side;
+use super::revisions::{self, Found, Revisions};
+use super::spec::Spec;
+use super::view::View;
+use super::{claims, refresh, scale, status, update};
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::gates::Gate;
+use crate::lifecycle::State;
+use crate::plan::Plan;
+use crate::pod::PodView;
+use crate::predownload;
+use crate::reason::Reason;
+
+/// What every step gets.
+#[derive(Debug, Clone, Copy)]
+pub struct Cx<'a> {
+    pub view: &'a View,
+    pub spec: &'a Spec,
+    pub revisions: Revisions<'a>,
+    pub now: Timestamp,
+}
+
+impl<'a> Cx<'a> {
+    pub fn pods(&self) -> impl Iterator<Item = &'a PodView> + use<'a> {
+        self.view.active()
+    }
+
+    /// CS-23.
+    pub fn is_new(&self, pod: &PodView, side: Side) -> bool {
+        let early = side == Side::Scale && self.view.gates.on(Gate::PreparingUpdateAsUpdate);
+        pod.revision() == Some(self.revisions.update.name.hash())
+            || (early && State::of(pod) == State::PreparingUpdate)
+    }
+}
+
+/// The next writes for one CloneSet, and for each pod left alone the reason.
+pub fn plan(view: &View, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let spec = match &view.spec {
+        Ok(spec) => spec,
+        Err(fault) => {
+            status::unreadable(view, fault, now, &mut plan);
+            return hold_all(view, plan, &Reason::UnreadableSpec { field: fault.field.clone() });
+        }
+    };
+    let revisions = match revisions::find(view, spec) {
+        Found::Stored(revisions, renumber) => {
+            plan.act_if(renumber);
+            revisions
+        }
+        Found::Missing(chain) => {
+            plan.act(chain);
+            return hold_all(view, plan, &Reason::RevisionFirst);
+        }
+    };
+    let cx = Cx { view, spec, revisions, now };
+    if view.deleted.is_none() {
+        release(&cx, &mut plan);
+        claims::clean_up(view, spec, &mut plan);
+        predownload::cloneset(&cx, &mut plan);
+        scale::scale(&cx, &mut plan);
+        update::update(&cx, &mut plan);
+        refresh::refresh(&cx, &mut plan);
+        trim(&cx, &mut plan);
+        plan.act_if(revisions::truncate(view, spec, revisions));
+    }
+    plan = hold_all(view, plan, &Reason::OwnerDeleted); // CS-2: all others have their reason by now.
+    status::settle(&cx, &mut plan);
+    plan
+}
+
+/// The answer to a revision that could not be stored because another one has its name (SM-5): count, and plan again.
+pub fn collided(view: &View) -> Write {
+    let count = revisions::collisions(view).saturating_add(1);
+    let patch = Patch::Merge(json!({"status": {"collisionCount": count}}));
+    Write::patch(Resource::Workload, &view.name, Part::Status, patch)
+}
+
+/// CS-5: pods that the selector lost are let go.
+fn release(cx: &Cx<'_>, plan: &mut Plan) {
+    let lost = cx.view.pods.iter().filter(|pod| pod.is_active() && !cx.spec.selector.matches(&pod.labels));
+    for pod in lost {
+        let Some(position) = pod.owners.iter().position(|owner| owner.uid == cx.view.uid) else {
+            continue;
+        };
+        let path = format!("/metadata/ownerReferences/{position}");
+        let ops = vec![Op::test(&format!("{path}/uid"), cx.view.uid.as_str()), Op::Remove { path }];
+        let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, Patch::Json(ops));
+        plan.act(Chain::pod(Purpose::Release, &pod.name, vec![write]));
+    }
+}
+
+/// CS-46: names that are done leave the list.
+fn trim(cx: &Cx<'_>, plan: &mut Plan) {
+    let listed = &cx.spec.pods_to_delete;
+    let left: Vec<&str> = listed
+        .iter()
+        .filter(|name| cx.pods().any(|pod| pod.name == **name))
+        .map(crate::ids::PodName::as_str)
+        .collect();
+    if left.len() < listed.len() {
+        let path = "/spec/scaleStrategy/podsToDelete".to_owned();
+        let shorten =
+            if left.is_empty() { Op::Remove { path } } else { Op::Replace { path, value: json!(left) } };
+        let ops = vec![Op::test("/metadata/resourceVersion", cx.view.version.as_str()), shorten];
+        let write = Write::patch(Resource::Workload, &cx.view.name, Part::Object, Patch::Json(ops));
+        plan.act(Chain::other(Purpose::TrimSpec, vec![write]));
+    }
+}
+
+fn hold_all(view: &View, mut plan: Plan, reason: &Reason) -> Plan {
+    for pod in view.active() {
+        plan.hold(&pod.name, reason.clone());
+    }
+    plan
+}

@@ -1,0 +1,211 @@
+//! Creating and deleting pods (CS-40 … CS-48). One step of the list acts, then the plan stands.
+
+use jiff::Timestamp;
+use kruise_api::reasons::event;
+
+use super::create::{self, Ids};
+use super::numbers::{Counts, Numbers, Rollout, Side};
+use super::plan::Cx;
+use super::spec::PreparingDelete;
+use super::view::{is_pre_deleting, is_ready};
+use super::{claims, view::View};
+use crate::budget::{DeleteBudget, Permit, Price};
+use crate::chain::{Act, Chain, Event, EventKind, Purpose, Resource, Write};
+use crate::ids::ResourceVersion;
+use crate::lifecycle::{self, State};
+use crate::order::{Constraint, DeleteOrder};
+use crate::plan::Plan;
+use crate::pod::{Edit, Guard, PodView};
+use crate::reason::{HookPoint, Reason};
+
+pub fn scale(cx: &Cx<'_>, plan: &mut Plan) {
+    let counts = cx.counts(Side::Scale);
+    let numbers = cx.numbers(&counts);
+    // CS-41: while pods are missing none is deleted.
+    let steps: &[fn(&Cx<'_>, &Numbers, &mut Plan)] = if numbers.scale_up > 0 {
+        &[cancel, create]
+    } else {
+        &[cancel, finish_deletions, delete_marked, scale_in]
+    };
+    for step in steps {
+        step(cx, &numbers, plan);
+        if plan.scales() {
+            return;
+        }
+    }
+}
+
+/// CS-40: deletions that are no longer needed are cancelled.
+fn cancel(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
+    let spec = cx.spec;
+    if spec.hooks.as_ref().is_some_and(lifecycle::Hooks::forbids_cancelling) {
+        return;
+    }
+    let leaving = cx.pods().filter(|pod| spec.is_to_delete(pod) || is_pre_deleting(pod)).count();
+    let room = i64::from(spec.replicas) - to_i64(cx.pods().count()) + to_i64(leaving);
+    let wanted = cx.pods().filter(|pod| is_pre_deleting(pod) && !spec.is_to_delete(pod));
+    for pod in wanted.take(usize::try_from(room).unwrap_or(0)) {
+        let mut edit = Edit::of(pod);
+        lifecycle::enter(&mut edit, State::PreparingNormal, spec.hooks.as_ref(), cx.now);
+        plan.act(Chain::pod(Purpose::Delete, &pod.name, edit.write(Guard::Version).into_iter().collect()));
+    }
+}
+
+/// CS-41: new pods, the first ones at the current revision if old ones are missing.
+fn create(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
+    if numbers.scale_up_limit < numbers.scale_up {
+        let message = format!(
+            "{} pods are missing, {} may be created now: scaleStrategy.maxUnavailable",
+            numbers.scale_up, numbers.scale_up_limit
+        );
+        plan.events.push(Event { kind: EventKind::Warning, reason: event::SCALE_UP_LIMITED, message });
+    }
+    let count = usize::try_from(numbers.scale_up_limit).unwrap_or(usize::MAX);
+    let old = usize::try_from(numbers.scale_up_old).unwrap_or(usize::MAX);
+    let ids = Ids::choose(cx.view, cx.spec, count, cx.now);
+    if let Some(at) = ids.revisit_at {
+        plan.revisit(at);
+    }
+    for (i, id) in ids.ready.iter().enumerate() {
+        let revision = if i < old { cx.revisions.current } else { cx.revisions.update };
+        plan.act(create::chain(cx.view, cx.spec, revision, id, cx.now));
+    }
+    for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) || is_pre_deleting(pod)) {
+        plan.hold(&pod.name, Reason::CreationFirst);
+    }
+}
+
+/// CS-43: pods whose preDelete hook has let go.
+fn finish_deletions(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
+    for pod in cx.pods().filter(|pod| is_pre_deleting(pod)) {
+        delete(cx, &DeleteBudget::paid(pod), Purpose::Delete, plan);
+    }
+}
+
+/// CS-44: pods that somebody asked to delete.
+fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
+    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod)) {
+        match budget.spend(pod, price(pod, cx.now)) {
+            Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
+            Err(reason) => plan.hold(&pod.name, reason),
+        }
+    }
+}
+
+/// CS-45: too many pods. Deletions under way count instead of blocking everything (B9).
+fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
+    let pending = match cx.spec.preparing_delete {
+        PreparingDelete::Counted => cx.pods().filter(|pod| is_pre_deleting(pod)).count(),
+        PreparingDelete::Excluded => 0,
+    };
+    let down = usize::try_from(numbers.scale_down).unwrap_or(0).saturating_sub(pending);
+    if down == 0 {
+        return;
+    }
+    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    for pod in victims(cx, numbers, down) {
+        match budget.spend(pod, price(pod, cx.now)) {
+            Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
+            Err(reason) => plan.hold(&pod.name, reason),
+        }
+    }
+}
+
+/// Old pods first as far as they are too many, then new ones; while paused, new ones that are down before all (B21).
+fn victims<'a>(cx: &'a Cx<'_>, numbers: &Numbers, down: usize) -> Vec<&'a PodView> {
+    let candidates = cx.pods().filter(|pod| !is_pre_deleting(pod) && !cx.spec.is_to_delete(pod));
+    let (new, old): (Vec<&PodView>, Vec<&PodView>) = candidates.partition(|pod| cx.is_new(pod, Side::Scale));
+    let (broken, new): (Vec<&PodView>, Vec<&PodView>) = if cx.spec.rolling.is_paused {
+        new.into_iter().partition(|pod| !cx.spec.is_available(pod, cx.now))
+    } else {
+        (Vec::new(), new)
+    };
+    let mut chosen = first(cx, broken, down);
+    let rest = down.saturating_sub(chosen.len());
+    let from_old = usize::try_from(numbers.scale_down_old).unwrap_or(usize::MAX).min(rest);
+    let old_chosen = first(cx, old, from_old);
+    let from_new = rest.saturating_sub(old_chosen.len());
+    chosen.extend(old_chosen);
+    chosen.extend(first(cx, new, from_new));
+    chosen
+}
+
+/// The first `count` in deletion order; sorted only if fewer than all are taken.
+fn first<'a>(cx: &Cx<'_>, mut pods: Vec<&'a PodView>, count: usize) -> Vec<&'a PodView> {
+    if count < pods.len() {
+        let is_available = |pod: &PodView| cx.spec.is_available(pod, cx.now);
+        let constraints = constraints(cx.view, &cx.spec.template.template);
+        DeleteOrder { is_available: &is_available, constraints: &constraints }.sort(&mut pods);
+        pods.truncate(count);
+    }
+    pods
+}
+
+fn constraints(view: &View, template: &serde_json::Value) -> Vec<Constraint> {
+    let list = template.pointer("/spec/topologySpreadConstraints").and_then(serde_json::Value::as_array);
+    let keys = list.into_iter().flatten().filter_map(|one| one.get("topologyKey")?.as_str());
+    let topology_of = |key: &str| {
+        let known = view.node_labels.iter();
+        known.filter_map(|(node, labels)| Some((node.clone(), labels.get(key)?.clone()))).collect()
+    };
+    keys.map(|key| Constraint { key: key.to_owned(), topology_of: topology_of(key) }).collect()
+}
+
+/// CS-47: deletes a pod and its claims, or marks it where its hook holds it.
+pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Plan) {
+    let pod = permit.pod();
+    let hooks = cx.spec.hooks.as_ref();
+    if hooks.is_some_and(|hooks| hooks.holds_delete(pod)) {
+        let mut edit = Edit::of(pod);
+        lifecycle::enter(&mut edit, State::PreparingDelete, hooks, cx.now);
+        if purpose == Purpose::Recreate {
+            // Marks the intent, or the next plan would cancel the deletion (CS-40, CS-77).
+            edit.label(kruise_api::labels::SPECIFIED_DELETE, kruise_api::labels::TRUE);
+        }
+        match edit.write(Guard::Version) {
+            Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
+            None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
+        }
+        return;
+    }
+    let mut writes = vec![Write {
+        resource: Resource::Pod,
+        name: pod.name.to_string(),
+        act: Act::Delete { uid: pod.uid.clone(), version: version_for(pod, purpose) },
+    }];
+    writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));
+    let (reason, failed) = if purpose == Purpose::Recreate {
+        (event::SUCCESSFUL_UPDATE_POD_RECREATE, event::FAILED_UPDATE_POD_RECREATE)
+    } else {
+        (event::SUCCESSFUL_DELETE, event::FAILED_DELETE)
+    };
+    let message = format!("deleted pod {}", pod.name);
+    plan.act(Chain::pod(purpose, &pod.name, writes).telling(reason, message, failed));
+}
+
+/// Somebody named a marked pod; a victim was chosen for what it looked like, so it must still look so (B17).
+fn version_for(pod: &PodView, purpose: Purpose) -> Option<ResourceVersion> {
+    let is_named = pod.is_marked_for_deletion() || is_pre_deleting(pod);
+    (purpose == Purpose::Delete && !is_named).then(|| pod.version.clone())
+}
+
+fn price(pod: &PodView, now: Timestamp) -> Price {
+    if is_ready(pod, now) { Price::One } else { Price::Free }
+}
+
+fn to_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl Cx<'_> {
+    pub fn counts(&self, side: Side) -> Counts {
+        let update = self.revisions.update.name.hash();
+        Counts::of(self.pods(), &update, self.spec, (side, &self.view.gates), self.now)
+    }
+
+    pub fn numbers(&self, counts: &Counts) -> Numbers {
+        let rollout = if self.revisions.are_same() { Rollout::Settled } else { Rollout::Running };
+        Numbers::of(self.spec, counts, rollout, &self.view.gates)
+    }
+}

@@ -1,0 +1,230 @@
+//! `spec`, read once: defaults applied, amounts parsed. Behind it nobody compares strings or rounds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::amount::{Amount, Bare};
+use crate::ids::PodName;
+use crate::lifecycle::Hooks;
+use crate::order::{Priority, ScatterTerm, Selector};
+use crate::pod::string_map;
+use crate::revision::{Data, hash};
+
+/// What the user wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    pub replicas: u32,
+    pub selector: Selector,
+    /// As written, for objects that select the same pods.
+    pub selector_text: Value,
+    pub match_labels: BTreeMap<String, String>,
+    pub template: Data,
+    pub claim_templates: Vec<Value>,
+    /// Of the claim templates (SM-12).
+    pub claim_hash: String,
+    pub pods_to_delete: Vec<PodName>,
+    pub scale_max_unavailable: Option<Amount>,
+    pub claim_reuse: ClaimReuse,
+    pub preparing_delete: PreparingDelete,
+    pub kind: Kind,
+    pub rolling: Rolling,
+    pub history_limit: u32,
+    pub min_ready_seconds: u32,
+    pub hooks: Option<Hooks>,
+    /// Seconds; off when absent or the largest int32 (CS-90).
+    pub progress_deadline: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimReuse {
+    On,
+    Off,
+}
+
+/// Whether pods that a hook keeps from being deleted count as replicas (CS-35).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreparingDelete {
+    Counted,
+    Excluded,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    RollingUpdate,
+    OnDelete,
+}
+
+/// How an update proceeds; the defaults where the object has no rollingUpdate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rolling {
+    pub partition: Amount,
+    pub max_unavailable: Amount,
+    pub max_surge: Amount,
+    pub policy: Policy,
+    pub is_paused: bool,
+    pub priority: Option<Priority>,
+    pub scatter: Vec<ScatterTerm>,
+    pub grace_seconds: u32,
+    pub pre_download: PreDownload,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    ReCreate,
+    InPlaceIfPossible,
+    InPlaceOnly,
+}
+
+/// Settings of the image pre-download (SM-81, SM-83).
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreDownload {
+    pub parallelism: Value,
+    pub timeout_seconds: u32,
+    pub min_updated_ready: u32,
+}
+
+/// A field that cannot be read: nothing is touched until it is corrected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct Fault {
+    pub field: String,
+    pub problem: String,
+}
+
+impl Spec {
+    /// Reads `.spec` of a v1beta1 object. `excluded` is the manager's flag for CS-35.
+    pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
+        let read = Reader(spec);
+        let claim_templates = read.list("volumeClaimTemplates").to_vec();
+        let leaves_out = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
+        let deadline = read.count("progressDeadlineSeconds")?;
+        Ok(Self {
+            replicas: read.count("replicas")?.unwrap_or(1),
+            selector: Selector::read(&spec["selector"]).map_err(|e| fault("spec.selector", &e))?,
+            selector_text: spec["selector"].clone(),
+            match_labels: string_map(spec.pointer("/selector/matchLabels")),
+            template: Data::of(&spec["template"]).map_err(|e| fault("spec.template", &e))?,
+            claim_hash: hash::of_claim_templates(&claim_templates)
+                .map_err(|e| fault("spec.volumeClaimTemplates", &e))?,
+            claim_templates,
+            pods_to_delete: unique(read.list("scaleStrategy/podsToDelete")),
+            scale_max_unavailable: read.amount("scaleStrategy/maxUnavailable", Bare::Percent)?,
+            claim_reuse: match read.flag("scaleStrategy/enablePVCReuse") {
+                Some(true) => ClaimReuse::On,
+                _ => ClaimReuse::Off,
+            },
+            preparing_delete: if leaves_out { PreparingDelete::Excluded } else { excluded },
+            kind: match read.text("updateStrategy/type") {
+                "OnDelete" => Kind::OnDelete,
+                "" | "RollingUpdate" => Kind::RollingUpdate,
+                other => {
+                    return Err(fault("spec.updateStrategy.type", &format!("{other:?} is no type")));
+                }
+            },
+            rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
+            history_limit: read.count("revisionHistoryLimit")?.unwrap_or(10),
+            min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
+            hooks: Hooks::read(spec.get("lifecycle")),
+            progress_deadline: deadline.filter(|seconds| *seconds < i32::MAX.unsigned_abs()),
+        })
+    }
+}
+
+impl Rolling {
+    fn read(rolling: &Value) -> Result<Self, Fault> {
+        let read = Reader(rolling);
+        let in_place = Reader(&rolling["inPlaceUpdateStrategy"]);
+        Ok(Self {
+            partition: read.amount("partition", Bare::Refused)?.unwrap_or(Amount::Pods(0)),
+            max_unavailable: read.amount("maxUnavailable", Bare::Percent)?.unwrap_or(Amount::percent(20)),
+            max_surge: read.amount("maxSurge", Bare::Percent)?.unwrap_or(Amount::Pods(0)),
+            policy: match read.text("podUpdatePolicy") {
+                "InPlaceIfPossible" => Policy::InPlaceIfPossible,
+                "InPlaceOnly" => Policy::InPlaceOnly,
+                "" | "ReCreate" => Policy::ReCreate,
+                other => return Err(fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
+            },
+            is_paused: read.flag("paused") == Some(true),
+            priority: priority(&rolling["priorityStrategy"])?,
+            scatter: read.list("scatterStrategy").iter().map(term).collect(),
+            grace_seconds: in_place.count("gracePeriodSeconds")?.unwrap_or(0),
+            pre_download: PreDownload {
+                parallelism: Some(in_place.at("imagePreDownloadParallelism"))
+                    .filter(|value| !value.is_null())
+                    .map_or_else(|| Value::from(1), Clone::clone),
+                timeout_seconds: in_place.count("imagePreDownloadTimeoutSeconds")?.unwrap_or(300),
+                min_updated_ready: in_place.count("imagePreDownloadMinUpdatedReadyPods")?.unwrap_or(0),
+            },
+        })
+    }
+}
+
+/// Typed access to the fields of an object; paths are relative, with `/`.
+struct Reader<'a>(&'a Value);
+
+impl<'a> Reader<'a> {
+    fn at(&self, path: &str) -> &'a Value {
+        self.0.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
+    }
+
+    fn text(&self, path: &str) -> &'a str {
+        self.at(path).as_str().unwrap_or_default()
+    }
+
+    fn flag(&self, path: &str) -> Option<bool> {
+        self.at(path).as_bool()
+    }
+
+    fn list(&self, path: &str) -> &'a [Value] {
+        self.at(path).as_array().map_or(&[], Vec::as_slice)
+    }
+
+    fn count(&self, path: &str) -> Result<Option<u32>, Fault> {
+        let value = self.at(path);
+        match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
+            _ if value.is_null() => Ok(None),
+            Some(count) => Ok(Some(count)),
+            None => Err(fault(path, &format!("{value} is not a number >= 0"))),
+        }
+    }
+
+    fn amount(&self, path: &str, bare: Bare) -> Result<Option<Amount>, Fault> {
+        let value = self.at(path);
+        if value.is_null() {
+            return Ok(None);
+        }
+        Amount::read(value, bare).map(Some).map_err(|error| fault(path, &error))
+    }
+}
+
+fn priority(value: &Value) -> Result<Option<Priority>, Fault> {
+    let read = Reader(value);
+    let (weights, keys) = (read.list("weightPriority"), read.list("orderPriority"));
+    if !weights.is_empty() {
+        let terms = weights.iter().map(|term| {
+            let selector =
+                Selector::read(&term["matchSelector"]).map_err(|e| fault("priorityStrategy", &e))?;
+            Ok((Reader(term).count("weight")?.unwrap_or(0), selector))
+        });
+        return terms.collect::<Result<Vec<_>, Fault>>().map(|terms| Some(Priority::Weights(terms)));
+    }
+    let keys: Vec<String> =
+        keys.iter().filter_map(|key| key["orderedKey"].as_str().map(str::to_owned)).collect();
+    Ok((!keys.is_empty()).then_some(Priority::Keys(keys)))
+}
+
+fn term(value: &Value) -> ScatterTerm {
+    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    ScatterTerm { key: text("key"), value: text("value") }
+}
+
+fn unique(names: &[Value]) -> Vec<PodName> {
+    let mut seen = BTreeSet::new();
+    let texts = names.iter().filter_map(Value::as_str).filter(|name| seen.insert(*name));
+    texts.map(PodName::new).collect()
+}
+
+fn fault(field: &str, problem: &impl ToString) -> Fault {
+    Fault { field: field.replace('/', "."), problem: problem.to_string() }
+}

@@ -1,0 +1,175 @@
+//! The order of steps and the revisions around it: CS-1, CS-3, CS-10 … CS-12, SM-5, SM-80 … SM-83.
+
+use super::*;
+use crate::chain::{Op, Patch, Resource};
+
+#[test]
+fn cs_10_and_sm_4_a_missing_revision_is_stored_before_anything_else() {
+    let none: fn(&mut View) = |view| {
+        view.revisions.clear();
+        view.annotations.insert("note".to_owned(), "copied".to_owned());
+    };
+    let fixture = cloneset().replicas(3).pods([old()]).and(none);
+
+    let plan = fixture.plan();
+
+    assert_eq!(plan.chains.len(), 1);
+    let write = &plan.chains[0].writes[0];
+    let Act::Create(body) = &write.act else { panic!() };
+    assert_eq!(write.name, fixture.new_name());
+    assert_eq!(body["revision"], 1);
+    let hash = fixture.new_name().rsplit('-').next().unwrap().to_owned();
+    assert_eq!(body["metadata"]["labels"], json!({"app": "web", "controller.kubernetes.io/hash": hash}));
+    assert_eq!(
+        body["metadata"]["annotations"],
+        json!({"note": "copied", "kruise.io/cloneset-volumeclaimtemplate-hash": ""})
+    );
+    let spec = fixture.view().spec.unwrap();
+    assert_eq!(
+        crate::revision::gojson::in_order(&body["data"]),
+        spec.template.text(),
+        "the stored bytes are the hashed ones"
+    );
+    assert_eq!(reason(&plan, "web-00"), &Reason::RevisionFirst);
+}
+
+#[test]
+fn sm_5_after_a_collision_the_next_name_is_tried() {
+    let none: fn(&mut View) = |view| view.revisions.clear();
+    let mut fixture = cloneset().and(none);
+    let Act::Patch { patch: Patch::Merge(body), .. } = collided(&fixture.view()).act else { panic!() };
+    fixture.object["status"]["collisionCount"] = body["status"]["collisionCount"].clone();
+
+    let write = fixture.plan().chains[0].writes[0].clone();
+
+    assert_ne!(write.name, fixture.new_name());
+    let Act::Create(created) = &write.act else { panic!() };
+    let first = fixture.new_name().rsplit('-').next().unwrap().to_owned();
+    assert_eq!(
+        created["metadata"]["labels"]["controller.kubernetes.io/hash"], first,
+        "the label keeps the first hash"
+    );
+}
+
+#[test]
+fn cs_11_a_rollback_reuses_the_old_revision_under_a_new_number() {
+    let mut fixture = cloneset().replicas(1).max_unavailable(json!(1));
+    let newer: fn(&mut View) = |view| {
+        let wanted = view.revisions.remove(1);
+        view.revisions[0].number = 5;
+        view.revisions.insert(0, wanted);
+    };
+    fixture = fixture.and(newer).pods([new()]);
+
+    let plan = fixture.plan();
+
+    let write = &plan.chains[0].writes[0];
+    assert_eq!((write.resource, &write.name), (Resource::Revision, &fixture.new_name()));
+    let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!() };
+    assert_eq!(ops[1], Op::Replace { path: "/revision".to_owned(), value: json!(6) });
+    assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "the pod is at it already");
+}
+
+#[test]
+fn cs_12_without_a_stored_current_revision_the_update_revision_is_current() {
+    let mut fixture = cloneset().replicas(1).partition(json!(1));
+    fixture.object["status"]["currentRevision"] = json!("web-gone");
+
+    let Act::Create(body) = &fixture.plan().chains[0].writes[0].act.clone() else { panic!() };
+
+    assert_eq!(body["metadata"]["labels"]["controller-revision-hash"], fixture.new_name());
+}
+
+#[test]
+fn cs_3_cs_1_scaling_and_updating_never_share_a_plan() {
+    let plan = cloneset().replicas(3).max_unavailable(json!(3)).pods([old(), old()]).plan();
+
+    assert_eq!(count(&plan, Purpose::Create), 1);
+    assert_eq!(reason(&plan, "web-00"), &Reason::ScalingFirst);
+}
+
+#[test]
+fn sm_11_history_beyond_the_limit_is_deleted() {
+    let plan = cloneset().settled().set("/revisionHistoryLimit", json!(0)).pods([new()]).plan();
+    assert_eq!(count(&plan, Purpose::History), 1);
+
+    let live =
+        cloneset().set("/revisionHistoryLimit", json!(0)).paused().replicas(2).pods([new(), old()]).plan();
+    assert_eq!(count(&live, Purpose::History), 0, "a pod is at it");
+}
+
+fn downloading(replicas: u32) -> Fixture {
+    let pods = vec![old(); usize::try_from(replicas).unwrap()];
+    let labelled: fn(&mut View) = |view| view.gates = view.gates.clone().with(Gate::PreDownloadImage);
+    cloneset().replicas(replicas).partition(json!(1)).max_unavailable(json!(0)).pods(pods).and(labelled)
+}
+
+fn marks(plan: &Plan) -> Vec<String> {
+    let writes = plan
+        .chains
+        .iter()
+        .filter(|chain| chain.purpose == Purpose::PreDownload)
+        .flat_map(|chain| &chain.writes);
+    let patches = writes.filter_map(|write| match &write.act {
+        Act::Patch { patch: Patch::Json(ops), .. } => Some(format!("{:?}", ops[1])),
+        Act::Create(_)
+        | Act::Patch { .. }
+        | Act::Delete { .. }
+        | Act::DeleteUnlessPodExists { .. }
+        | Act::AskBudget => None,
+    });
+    patches.collect()
+}
+
+#[test]
+fn sm_83_one_job_per_changed_image_and_the_revision_says_so() {
+    let fixture = downloading(5).rolling("inPlaceUpdateStrategy", json!({"imagePreDownloadParallelism": 2}));
+
+    let plan = fixture.plan();
+
+    let job = plan.writes().find(|write| write.resource == Resource::ImagePullJob).unwrap();
+    assert_eq!(job.name, format!("{}-main", fixture.new_name()));
+    let Act::Create(body) = &job.act else { panic!() };
+    assert_eq!(body["spec"]["image"], "nginx:2");
+    assert_eq!(body["spec"]["parallelism"], 2);
+    assert_eq!(body["spec"]["pullPolicy"], json!({"backoffLimit": 1, "timeoutSeconds": 300}));
+    assert_eq!(body["spec"]["completionPolicy"], json!({"type": "Always", "ttlSecondsAfterFinished": 600}));
+    assert_eq!(body["spec"]["podSelector"]["matchExpressions"][0]["operator"], "NotIn");
+    assert!(marks(&plan)[0].contains("pre-predownload-created"));
+}
+
+#[test]
+fn sm_82_pointless_downloads_are_ignored_once() {
+    let ignored =
+        |fixture: Fixture| marks(&fixture.plan()).iter().any(|mark| mark.contains("predownload-ignored"));
+
+    assert!(ignored(downloading(3)), "replicas 3");
+    assert!(!ignored(downloading(4)), "replicas 4");
+    assert!(ignored(downloading(4).policy("ReCreate")));
+    assert!(ignored(downloading(4).partition(json!(0)).max_unavailable(json!("100%"))), "all in one batch");
+    let mut impossible = downloading(4);
+    impossible.object["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["sh"]);
+    assert!(ignored(impossible));
+    let marked: fn(&mut View) = |view| {
+        view.revisions[1]
+            .labels
+            .insert("apps.kruise.io/image-predownload-ignored".to_owned(), "true".to_owned());
+    };
+    assert!(marks(&downloading(3).and(marked).plan()).is_empty(), "not again");
+}
+
+#[test]
+fn sm_80_sm_81_jobs_wait_for_updated_ready_pods_and_go_when_the_rollout_is_over() {
+    let waiting =
+        downloading(5).rolling("inPlaceUpdateStrategy", json!({"imagePreDownloadMinUpdatedReadyPods": 1}));
+    assert!(marks(&waiting.plan()).is_empty());
+
+    let job: fn(&mut View) = |view| {
+        view.pull_jobs =
+            vec![PullJob { name: "web-x-main".to_owned(), uid: crate::ids::Uid::new("u"), deleted: None }];
+    };
+    let over = cloneset().settled().pods([new()]).gate(Gate::PreDownloadImage).and(job);
+    assert_eq!(count(&over.plan(), Purpose::PreDownload), 1);
+    let off = cloneset().settled().pods([new()]).and(job);
+    assert_eq!(count(&off.plan(), Purpose::PreDownload), 0, "the gate is off");
+}

@@ -1,0 +1,187 @@
+//! States that the original left behind, on real nodes: settled ones see no write at all, unfinished ones are continued
+//! without touching more than the rules demand.
+
+use super::*;
+use crate::golden;
+use crate::ids::{ClaimName, InstanceId, ResourceVersion, Uid};
+use crate::time;
+
+/// A view of the recorded objects, at the moment they were recorded.
+fn view(recorded: &Value) -> (View, Timestamp) {
+    let objects = recorded["objects"].as_array().unwrap();
+    let of = |kind: &str| objects.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>();
+    let cloneset = &of("CloneSet")[0];
+    let pods = of("Pod").into_iter().map(|pod| Arc::new(serde_json::from_value(pod).unwrap())).collect();
+    let revisions = of("ControllerRevision").iter().filter_map(Revision::read).collect();
+    let mut view = View::of(cloneset, PreparingDelete::Counted).with(pods, revisions);
+    view.claims = of("PersistentVolumeClaim").iter().map(claim).collect();
+    view.gates = Gates::default()
+        .with(Gate::CloneSetShortHash)
+        .with(Gate::PreDownloadImage)
+        .with(Gate::VerticalScaling);
+    (view, latest(recorded))
+}
+
+fn claim(object: &Value) -> Claim {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap();
+    Claim {
+        name: ClaimName::new(text("/metadata/name")),
+        uid: Uid::new(text("/metadata/uid")),
+        version: ResourceVersion::new(text("/metadata/resourceVersion")),
+        instance: Some(InstanceId::new(
+            object["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap(),
+        )),
+        owner: ClaimOwner::Us { position: 0 },
+        deleted: None,
+    }
+}
+
+/// A second after the youngest time stamp of the recording.
+fn latest(recorded: &Value) -> Timestamp {
+    fn walk(value: &Value, newest: &mut Timestamp) {
+        match value {
+            Value::String(text) if text.starts_with("20") => {
+                if let Some(time) = time::read(text) {
+                    *newest = (*newest).max(time);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|one| walk(one, newest)),
+            Value::Object(map) => map.values().for_each(|one| walk(one, newest)),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut newest = Timestamp::MIN;
+    walk(recorded, &mut newest);
+    time::after(newest, 1)
+}
+
+fn states() -> Vec<(String, View, Timestamp)> {
+    let all = golden::folder("takeover").into_iter().filter(|(name, _)| name.starts_with("cs-"));
+    let states: Vec<_> = all
+        .map(|(name, recorded)| {
+            let (view, now) = view(&recorded);
+            (name, view, now)
+        })
+        .collect();
+    assert!(states.len() >= 10, "recorded states are missing");
+    states
+}
+
+#[test]
+fn sm_10a_taken_over_states_see_no_pod_deleted_or_restarted_and_no_new_revision() {
+    for (name, view, now) in states() {
+        let plan = plan(&view, now);
+        for write in plan.writes() {
+            assert!(
+                !matches!(write.act, Act::Create(_) | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. }),
+                "{name}: {write:?}"
+            );
+        }
+        let restarts = plan.chains.iter().filter(|chain| chain.purpose == Purpose::UpdateInPlace).count();
+        assert_eq!(restarts, 0, "{name}: {:?}", plan.chains);
+        assert_eq!(
+            plan.chains.iter().filter(|chain| chain.pod.is_some()).count(),
+            0,
+            "{name}: {:?}",
+            plan.chains
+        );
+    }
+}
+
+#[test]
+fn sm_10a_a_settled_state_sees_no_write_at_all() {
+    let standing = [
+        "cs-settled.json",
+        "cs-partition-half.json",
+        "cs-alpha-partition-half.json",
+        "cs-claims.json",
+        "cs-paused-middle.json",
+    ];
+    for (name, mut view, now) in states().into_iter().filter(|(name, _, _)| standing.contains(&name.as_str()))
+    {
+        for gates in [view.gates.clone(), Gates::default()] {
+            view.gates = gates;
+            let plan = plan(&view, now);
+            assert_eq!(plan.writes().count(), 0, "{name}: {:?}", plan.writes().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn sm_10a_every_pod_of_a_taken_over_state_has_a_reason_that_fits() {
+    let expected = [
+        ("cs-grace.json", "Updating"),
+        ("cs-hook-preparing-delete.json", "HookHeld"),
+        ("cs-hook-preparing-update.json", "HookHeld"),
+        ("cs-stuck-image.json", "Updating"),
+        ("cs-surge-recreate.json", "DeleteLimit"),
+        ("cs-partition-half.json", "Partition"),
+        ("cs-paused-middle.json", "Paused"),
+    ];
+    for (name, view, now) in states() {
+        let plan = plan(&view, now);
+        assert_eq!(plan.reasons.len(), view.active().count(), "{name}");
+        assert!(plan.reasons.values().all(|reason| *reason != Reason::OwnerDeleted), "{name}");
+        if let Some((_, wanted)) = expected.iter().find(|(file, _)| *file == name) {
+            assert!(
+                plan.reasons.values().any(|reason| reason.name() == *wanted),
+                "{name}: {:?}",
+                plan.reasons
+            );
+        }
+    }
+}
+
+#[test]
+fn sm_29_a_grace_period_begun_by_the_original_is_finished_by_ours() {
+    let (_, view, now) = states().into_iter().find(|(name, _, _)| name == "cs-grace.json").unwrap();
+    let waiting = plan(&view, now);
+    let until = waiting.revisit_at.unwrap();
+
+    let plan = plan(&view, until);
+
+    assert_eq!(
+        count(&plan, Purpose::Refresh),
+        2,
+        "both pods in grace get their image now: {:?}",
+        plan.chains
+    );
+    assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "and nobody else");
+}
+
+#[test]
+fn cs_75_a_revision_that_repairs_a_stuck_image_is_not_blocked_by_it() {
+    let (_, mut view, now) = states().into_iter().find(|(name, _, _)| name == "cs-stuck-image.json").unwrap();
+    let recorded =
+        golden::folder("takeover").into_iter().find(|(name, _)| name == "cs-stuck-image.json").unwrap().1;
+    let mut object =
+        recorded["objects"].as_array().unwrap().iter().find(|one| one["kind"] == "CloneSet").unwrap().clone();
+    object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:1.22");
+    object["metadata"]["generation"] = json!(3);
+    let first = View::of(&object, PreparingDelete::Counted).with(view.pods.clone(), view.revisions.clone());
+    let Act::Create(body) = &plan(&first, now).chains[0].writes[0].act else {
+        panic!("the repairing revision is stored")
+    };
+    view.revisions.push(Revision::read(body).unwrap());
+    view = first.with(view.pods, view.revisions);
+
+    let plan = plan(&view, now);
+
+    assert_eq!(touched(&plan, Purpose::UpdateInPlace), ["w-625ps"], "{:?}", plan.reasons);
+}
+
+#[test]
+fn sm_8_cs_4_owner_references_of_any_version_and_both_label_forms_are_accepted() {
+    for short in [true, false] {
+        let mut fixture = cloneset().replicas(1).settled();
+        let revision = fixture.new_name();
+        let label = if short { revision.rsplit('-').next().unwrap().to_owned() } else { revision };
+        let mut pod = new().label("controller-revision-hash", &label);
+        pod.0["metadata"]["ownerReferences"][0]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+        fixture = fixture.pods([pod]);
+
+        let plan = fixture.plan();
+
+        assert!(plan.chains.is_empty(), "{:?}", plan.chains);
+    }
+}

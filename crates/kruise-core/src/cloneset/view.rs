@@ -1,0 +1,162 @@
+//! Everything the planner may look at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::labels;
+use serde_json::Value;
+
+use super::spec::{Fault, PreparingDelete, Spec};
+use crate::gates::Gates;
+use crate::ids::{ClaimName, InstanceId, PodName, ResourceVersion, RevisionHash, Uid};
+use crate::inplace::Resize;
+use crate::lifecycle::State;
+use crate::pod::PodView;
+use crate::revision::{Revision, sort};
+
+/// Built once per reconcile and never changed.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub name: String,
+    pub namespace: String,
+    pub uid: Uid,
+    pub version: ResourceVersion,
+    pub generation: i64,
+    /// Copied onto new revisions (SM-4).
+    pub annotations: BTreeMap<String, String>,
+    /// Set while it is being deleted.
+    pub deleted: Option<Timestamp>,
+    pub spec: Result<Spec, Fault>,
+    /// As stored; what is already so is not written.
+    pub status: Value,
+    /// Matching the selector and owned by it or by nobody (SM-6), oldest first.
+    pub revisions: Vec<Revision>,
+    /// All that its uid owns, also those being deleted and finished, sorted by name.
+    pub pods: Vec<Arc<PodView>>,
+    /// Pods of others that carry the name of one of our instances (B7).
+    pub strangers: BTreeSet<PodName>,
+    /// All claims of the namespace that carry an instance id and are ours or named like ours, and all that we own.
+    pub claims: Vec<Claim>,
+    /// ImagePullJobs that it controls.
+    pub pull_jobs: Vec<PullJob>,
+    /// Node name → its labels, only for the topology keys of the template; empty without constraints.
+    pub node_labels: BTreeMap<String, BTreeMap<String, String>>,
+    /// Nodes without our daemon, where environment cannot be renewed (M5).
+    pub virtual_nodes: BTreeSet<String>,
+    pub gates: Gates,
+    pub resize: Resize,
+    /// What failed since the last plan that went through (B5).
+    pub failures: Failures,
+    /// For instance ids.
+    pub seed: u64,
+}
+
+/// A PersistentVolumeClaim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    pub name: ClaimName,
+    pub uid: Uid,
+    pub version: ResourceVersion,
+    pub instance: Option<InstanceId>,
+    pub owner: ClaimOwner,
+    pub deleted: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimOwner {
+    /// Position of our reference in its owner references.
+    Us {
+        position: usize,
+    },
+    SomebodyElse,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PullJob {
+    pub name: String,
+    pub uid: Uid,
+    pub deleted: Option<Timestamp>,
+}
+
+/// Messages of the last failed chains.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failures {
+    pub scale: Option<String>,
+    pub update: Option<String>,
+}
+
+impl View {
+    /// From the stored v1beta1 object; the rest is filled in by the caller.
+    pub fn of(object: &Value, excluded: PreparingDelete) -> Self {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            name: text("/metadata/name").to_owned(),
+            namespace: text("/metadata/namespace").to_owned(),
+            uid: Uid::new(text("/metadata/uid")),
+            version: ResourceVersion::new(text("/metadata/resourceVersion")),
+            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0),
+            annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
+            deleted: crate::time::read(text("/metadata/deletionTimestamp")),
+            spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded),
+            status: object.get("status").cloned().unwrap_or(Value::Null),
+            revisions: Vec::new(),
+            pods: Vec::new(),
+            strangers: BTreeSet::new(),
+            claims: Vec::new(),
+            pull_jobs: Vec::new(),
+            node_labels: BTreeMap::new(),
+            virtual_nodes: BTreeSet::new(),
+            gates: Gates::default(),
+            resize: Resize::Endpoint,
+            failures: Failures::default(),
+            seed: 0,
+        }
+    }
+
+    /// Sets pods and revisions in the order that planning relies on.
+    #[must_use]
+    pub fn with(mut self, mut pods: Vec<Arc<PodView>>, mut revisions: Vec<Revision>) -> Self {
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        sort(&mut revisions);
+        self.pods = pods;
+        self.revisions = revisions;
+        self
+    }
+
+    /// Pods that count as replicas: active, and not about to be released because the selector lost them (CS-5, CS-6).
+    pub fn active(&self) -> impl Iterator<Item = &PodView> {
+        let selector = self.spec.as_ref().ok().map(|spec| &spec.selector);
+        let is_selected = move |pod: &PodView| selector.is_none_or(|selector| selector.matches(&pod.labels));
+        self.pods.iter().map(AsRef::as_ref).filter(move |pod| pod.is_active() && is_selected(pod))
+    }
+
+    pub fn revision(&self, hash: &RevisionHash) -> Option<&Revision> {
+        self.revisions.iter().find(|one| one.name.hash() == *hash)
+    }
+}
+
+impl Spec {
+    /// CS-21.
+    pub fn is_available(&self, pod: &PodView, now: Timestamp) -> bool {
+        is_normal(pod) && pod.is_update_ready(self.min_ready_seconds, now)
+    }
+
+    /// CS-22.
+    pub fn is_to_delete(&self, pod: &PodView) -> bool {
+        pod.labels.has(labels::SPECIFIED_DELETE) || self.pods_to_delete.contains(&pod.name)
+    }
+}
+
+/// Ready for the delete limits (CS-21): as available, without minReadySeconds.
+pub fn is_ready(pod: &PodView, now: Timestamp) -> bool {
+    is_normal(pod) && pod.is_update_ready(0, now)
+}
+
+pub fn is_pre_deleting(pod: &PodView) -> bool {
+    State::of(pod) == State::PreparingDelete
+}
+
+fn is_normal(pod: &PodView) -> bool {
+    State::of(pod) == State::Normal
+}

@@ -1,0 +1,190 @@
+//! Why a pod was left alone. One closed list that status conditions, events, `kubectl kruise why` and the dashboard read.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::inplace::Incomplete;
+use crate::time;
+
+/// Why nothing was done to a pod in this plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// At the wanted revision and available: nothing to do.
+    Done,
+    /// At the wanted revision, ready, but not yet for minReadySeconds.
+    MinReadySeconds {
+        until: Timestamp,
+    },
+    /// At the wanted revision and not ready.
+    NotReady {
+        since: Option<Timestamp>,
+    },
+    /// The owner is being deleted; its pods belong to the garbage collector.
+    OwnerDeleted,
+    /// The spec cannot be read, so nothing is touched.
+    UnreadableSpec {
+        field: String,
+    },
+    /// The revision of the template is being stored first.
+    RevisionFirst,
+    /// Pods are being created or deleted; updates come after that.
+    ScalingFirst,
+    /// To be deleted, but that would take more ready pods down than allowed.
+    DeleteLimit {
+        limit: u32,
+    },
+    /// To be deleted; other pods must be created first.
+    CreationFirst,
+    /// Kept at its revision by the partition.
+    Partition {
+        keep: u32,
+    },
+    Paused,
+    /// Updated when somebody deletes it.
+    OnDelete,
+    /// Updating it would take more pods down than allowed.
+    MaxUnavailable {
+        down: u32,
+        limit: u32,
+    },
+    /// So many pods of the wanted revision are not available that the next one waits for them.
+    TargetUnavailable {
+        down: u32,
+        limit: u32,
+    },
+    /// A lifecycle hook holds it.
+    HookHeld {
+        hook: HookPoint,
+    },
+    /// New; waits for a node.
+    WaitingForNode,
+    /// Its in-place update waits.
+    Updating {
+        why: Incomplete,
+        until: Option<Timestamp>,
+    },
+    /// InPlaceOnly, and this change is not possible in place.
+    NotInPlace {
+        field: String,
+    },
+    /// Its lifecycle state is a value of nobody we know.
+    ForeignState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookPoint {
+    PreNormal,
+    InPlaceUpdate,
+    PreDelete,
+}
+
+impl Reason {
+    /// Stable name, for conditions, metrics and scripts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "Done",
+            Self::MinReadySeconds { .. } => "MinReadySeconds",
+            Self::NotReady { .. } => "NotReady",
+            Self::OwnerDeleted => "OwnerDeleted",
+            Self::UnreadableSpec { .. } => "UnreadableSpec",
+            Self::RevisionFirst => "RevisionFirst",
+            Self::ScalingFirst => "ScalingFirst",
+            Self::DeleteLimit { .. } => "DeleteLimit",
+            Self::CreationFirst => "CreationFirst",
+            Self::Partition { .. } => "Partition",
+            Self::Paused => "Paused",
+            Self::OnDelete => "OnDelete",
+            Self::MaxUnavailable { .. } => "MaxUnavailable",
+            Self::TargetUnavailable { .. } => "TargetUnavailable",
+            Self::HookHeld { .. } => "HookHeld",
+            Self::WaitingForNode => "WaitingForNode",
+            Self::Updating { .. } => "Updating",
+            Self::NotInPlace { .. } => "NotInPlace",
+            Self::ForeignState => "ForeignState",
+        }
+    }
+
+    /// How much a user should care when everything stands still; 0 = this is what was asked for.
+    pub fn weight(&self) -> u8 {
+        match self {
+            Self::Done
+            | Self::Partition { .. }
+            | Self::Paused
+            | Self::OnDelete
+            | Self::OwnerDeleted
+            | Self::RevisionFirst
+            | Self::ScalingFirst
+            | Self::CreationFirst
+            | Self::MinReadySeconds { .. } => 0,
+            Self::DeleteLimit { .. } | Self::MaxUnavailable { .. } | Self::WaitingForNode => 1,
+            Self::TargetUnavailable { .. } | Self::NotReady { .. } => 2,
+            Self::Updating { .. } | Self::HookHeld { .. } => 3,
+            Self::NotInPlace { .. } | Self::ForeignState | Self::UnreadableSpec { .. } => 4,
+        }
+    }
+}
+
+/// The sentence for a human.
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => out.write_str("nothing to do: at the wanted revision and available"),
+            Self::MinReadySeconds { until } => {
+                write!(out, "ready, available from {} on", time::seconds(*until))
+            }
+            Self::NotReady { since: Some(since) } => write!(out, "not ready since {}", time::seconds(*since)),
+            Self::NotReady { since: None } => out.write_str("not ready yet"),
+            Self::OwnerDeleted => out.write_str("its owner is being deleted"),
+            Self::UnreadableSpec { field } => {
+                write!(out, "{field} cannot be read: correct it, nothing is touched until then")
+            }
+            Self::RevisionFirst => out.write_str("the revision of the new template is stored first"),
+            Self::ScalingFirst => out.write_str("pods are being created or deleted first"),
+            Self::DeleteLimit { limit } => {
+                write!(out, "to be deleted, but only {limit} ready pods may go now")
+            }
+            Self::CreationFirst => out.write_str("to be deleted once its replacement exists"),
+            Self::Partition { keep } => write!(out, "kept at its revision: partition keeps {keep}"),
+            Self::Paused => out.write_str("updates are paused"),
+            Self::OnDelete => out.write_str("updated when it is deleted (OnDelete)"),
+            Self::MaxUnavailable { down, limit } => write!(out, "{down} pods are down, {limit} may be"),
+            Self::TargetUnavailable { down, limit } => {
+                write!(out, "{down} pods of the new revision are not available yet, {limit} may be")
+            }
+            Self::HookHeld { hook } => write!(out, "held by the {hook} hook"),
+            Self::WaitingForNode => out.write_str("waits for a node"),
+            Self::Updating { why, until } => {
+                write!(out, "in-place update waits for {why}")?;
+                until.map_or(Ok(()), |until| write!(out, " until {}", time::seconds(until)))
+            }
+            Self::NotInPlace { field } => {
+                write!(out, "{field} cannot be changed in place, and InPlaceOnly forbids to recreate it")
+            }
+            Self::ForeignState => out.write_str("its lifecycle state is not one of ours"),
+        }
+    }
+}
+
+impl fmt::Display for HookPoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::PreNormal => "preNormal",
+            Self::InPlaceUpdate => "inPlaceUpdate",
+            Self::PreDelete => "preDelete",
+        })
+    }
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Environment => "the node daemon to report the new environment",
+            Self::Resources => "the node to grant the new resources",
+            Self::Image => "containers with the new image",
+            Self::UnreadableState => "its containers; the record of the update cannot be read",
+            Self::NextBatch => "containers of higher launch priority",
+            Self::Grace => "the end of its grace period",
+        })
+    }
+}
