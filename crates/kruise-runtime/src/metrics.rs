@@ -41,7 +41,8 @@ struct Counts {
     workers: usize,
     active: usize,
     depth: usize,
-    buckets: [u64; BUCKETS.len()],
+    /// Reconciles per bound of `BUCKETS`; empty before the first.
+    buckets: Vec<u64>,
     seconds: f64,
     reconciles: u64,
 }
@@ -120,6 +121,7 @@ impl ControllerMetrics {
         counts.depth = depth;
         counts.reconciles += 1;
         counts.seconds += took.as_secs_f64();
+        counts.buckets.resize(BUCKETS.len(), 0);
         let position = BUCKETS.iter().position(|(_, bound)| took.as_secs_f64() <= *bound);
         if let Some(bucket) = position.and_then(|position| counts.buckets.get_mut(position)) {
             *bucket += 1;
@@ -157,8 +159,8 @@ impl Page {
 
     fn histogram(&mut self, name: &str, controller: &str, counts: &Counts) {
         let mut sum = 0;
-        for ((bound, _), count) in BUCKETS.iter().zip(counts.buckets) {
-            sum += count;
+        for (position, (bound, _)) in BUCKETS.iter().enumerate() {
+            sum += counts.buckets.get(position).unwrap_or(&0);
             self.line(&format!("{name}_bucket"), &format!("controller=\"{controller}\",le=\"{bound}\""), sum);
         }
         self.line(&format!("{name}_bucket"), &format!("controller=\"{controller}\",le=\"+Inf\""), counts.reconciles);
