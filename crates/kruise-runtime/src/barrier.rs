@@ -30,7 +30,9 @@ pub trait Seen {
 pub enum Pass {
     Open,
     /// Not yet; an event will wake the key, and at this time a live read decides.
-    Wait { until: Instant },
+    Wait {
+        until: Instant,
+    },
     /// These objects must be read live into the cache first.
     Ask(Vec<(Resource, Key)>),
 }
@@ -116,7 +118,8 @@ impl Barrier {
     fn want(&self, key: &Key, resource: Resource, object: &Key, want: Want) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let awaited = all.entry(key.clone()).or_insert_with(|| Awaited { wants: BTreeMap::new(), since: now });
+        let awaited =
+            all.entry(key.clone()).or_insert_with(|| Awaited { wants: BTreeMap::new(), since: now });
         awaited.since = now;
         awaited.wants.insert((resource, object.clone()), want);
     }
@@ -139,7 +142,8 @@ mod tests {
     use crate::Scope;
 
     const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
-    const CLAIMS: Resource = Resource::core("persistentvolumeclaims", "PersistentVolumeClaim", Scope::Namespaced);
+    const CLAIMS: Resource =
+        Resource::core("persistentvolumeclaims", "PersistentVolumeClaim", Scope::Namespaced);
 
     #[derive(Default)]
     struct World {
@@ -200,7 +204,10 @@ mod tests {
         barrier.found(&key(), PODS, &pod(), Found::At(Version(12)));
 
         assert!(matches!(barrier.pass(&key(), &watched(9)), Pass::Wait { .. }));
-        assert_eq!(barrier.pass(&key(), &World { pods: 9, object: Some((Version(12), "u".into())) }), Pass::Open);
+        assert_eq!(
+            barrier.pass(&key(), &World { pods: 9, object: Some((Version(12), "u".into())) }),
+            Pass::Open
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -118,7 +118,8 @@ impl<P: Planner> Controller<P> {
             }
             Err(_) => {
                 self.metrics.panicked();
-                let message = "planning failed because of a defect in the manager; it will be tried again".to_owned();
+                let message =
+                    "planning failed because of a defect in the manager; it will be tried again".to_owned();
                 tracing::error!(%key, controller = self.planner.name(), message);
                 self.tell(key, &[Event { kind: EventKind::Warning, reason: "PlannerPanic", message }]);
                 (Done::Failed, ResultLabel::Error)
@@ -130,8 +131,7 @@ impl<P: Planner> Controller<P> {
         for (pod, reason) in &plan.reasons {
             tracing::debug!(%key, %pod, reason = reason.name(), "left alone");
         }
-        let applier =
-            Applier { caller: &self.caller, resources: &self.planner, barrier: &self.barrier, key };
+        let applier = Applier { caller: &self.caller, resources: &self.planner, barrier: &self.barrier, key };
         let outcome = applier.apply(plan).await;
         if outcome.writes > 0 {
             let (writes, failures) = (outcome.writes, outcome.failures.len());

@@ -124,7 +124,9 @@ impl Recorder {
     fn take_due(&self, now: Instant) -> (Vec<Value>, Option<Instant>) {
         let mut all = self.shared.series.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();
-        for ((subject, component, reason), series) in all.iter_mut().filter(|(_, s)| s.count > 0 && s.due <= now) {
+        for ((subject, component, reason), series) in
+            all.iter_mut().filter(|(_, s)| s.count > 0 && s.due <= now)
+        {
             events.push(object(subject, component, reason, series));
             series.count = 0;
             series.due = now + series.gather;

@@ -22,7 +22,11 @@ pub struct Timings {
 
 impl Default for Timings {
     fn default() -> Self {
-        Self { duration: Duration::from_secs(15), renew_deadline: Duration::from_secs(10), retry: Duration::from_secs(2) }
+        Self {
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
     }
 }
 
@@ -115,7 +119,8 @@ impl Candidate {
             if lease.spec.holder_identity.as_deref() != Some(self.identity.as_str()) {
                 return Ok(());
             }
-            let mut spec = Spec { holder_identity: Some(String::new()), lease_duration_seconds: Some(1), ..lease.spec };
+            let mut spec =
+                Spec { holder_identity: Some(String::new()), lease_duration_seconds: Some(1), ..lease.spec };
             spec.renew_time = Some(micro(self.clock.now()));
             self.put(&lease.metadata.resource_version, &spec).await.map(drop)
         };
@@ -166,7 +171,8 @@ impl Candidate {
     }
 
     async fn put(&self, version: &str, spec: &Spec) -> Result<bool, kube::Error> {
-        let request = self.request(Request::put(self.path(&self.name)), Some(self.object(Some(version), spec)))?;
+        let request =
+            self.request(Request::put(self.path(&self.name)), Some(self.object(Some(version), spec)))?;
         self.taken(request).await
     }
 
@@ -192,7 +198,11 @@ impl Candidate {
         if name.is_empty() { collection } else { format!("{collection}/{name}") }
     }
 
-    fn request(&self, builder: http::request::Builder, body: Option<Value>) -> Result<Request<Vec<u8>>, kube::Error> {
+    fn request(
+        &self,
+        builder: http::request::Builder,
+        body: Option<Value>,
+    ) -> Result<Request<Vec<u8>>, kube::Error> {
         let body = body.map(|body| serde_json::to_vec(&body)).transpose().map_err(kube::Error::SerdeError)?;
         builder
             .header(header::CONTENT_TYPE, "application/json")

@@ -12,6 +12,8 @@ pub mod cache;
 pub mod clock;
 pub mod controller;
 pub mod events;
+pub mod gates;
+pub mod health;
 pub mod key;
 pub mod lease;
 pub mod metrics;

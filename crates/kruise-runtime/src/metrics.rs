@@ -7,11 +7,44 @@ use std::time::Duration;
 
 /// Upper bounds of the reconcile time histogram, in seconds, as text: they are labels.
 const BUCKETS: [(&str, f64); 38] = [
-    ("0.005", 0.005), ("0.01", 0.01), ("0.025", 0.025), ("0.05", 0.05), ("0.1", 0.1), ("0.15", 0.15), ("0.2", 0.2),
-    ("0.25", 0.25), ("0.3", 0.3), ("0.35", 0.35), ("0.4", 0.4), ("0.45", 0.45), ("0.5", 0.5), ("0.6", 0.6),
-    ("0.7", 0.7), ("0.8", 0.8), ("0.9", 0.9), ("1", 1.0), ("1.25", 1.25), ("1.5", 1.5), ("1.75", 1.75), ("2", 2.0),
-    ("2.5", 2.5), ("3", 3.0), ("3.5", 3.5), ("4", 4.0), ("4.5", 4.5), ("5", 5.0), ("6", 6.0), ("7", 7.0), ("8", 8.0),
-    ("9", 9.0), ("10", 10.0), ("15", 15.0), ("20", 20.0), ("30", 30.0), ("40", 40.0), ("60", 60.0),
+    ("0.005", 0.005),
+    ("0.01", 0.01),
+    ("0.025", 0.025),
+    ("0.05", 0.05),
+    ("0.1", 0.1),
+    ("0.15", 0.15),
+    ("0.2", 0.2),
+    ("0.25", 0.25),
+    ("0.3", 0.3),
+    ("0.35", 0.35),
+    ("0.4", 0.4),
+    ("0.45", 0.45),
+    ("0.5", 0.5),
+    ("0.6", 0.6),
+    ("0.7", 0.7),
+    ("0.8", 0.8),
+    ("0.9", 0.9),
+    ("1", 1.0),
+    ("1.25", 1.25),
+    ("1.5", 1.5),
+    ("1.75", 1.75),
+    ("2", 2.0),
+    ("2.5", 2.5),
+    ("3", 3.0),
+    ("3.5", 3.5),
+    ("4", 4.0),
+    ("4.5", 4.5),
+    ("5", 5.0),
+    ("6", 6.0),
+    ("7", 7.0),
+    ("8", 8.0),
+    ("9", 9.0),
+    ("10", 10.0),
+    ("15", 15.0),
+    ("20", 20.0),
+    ("30", 30.0),
+    ("40", 40.0),
+    ("60", 60.0),
 ];
 
 /// How a reconcile ended; the label values of the original.
@@ -62,7 +95,9 @@ impl Metrics {
         let controllers = lock(&self.controllers);
         page.family("controller_runtime_reconcile_total", "counter", "Reconciles by result");
         for (name, counts) in controllers.iter() {
-            for result in [ResultLabel::Success, ResultLabel::Error, ResultLabel::Requeue, ResultLabel::RequeueAfter] {
+            for result in
+                [ResultLabel::Success, ResultLabel::Error, ResultLabel::Requeue, ResultLabel::RequeueAfter]
+            {
                 let labels = format!("controller=\"{name}\",result=\"{}\"", result.text());
                 let count = lock(counts).results.get(&result).copied().unwrap_or(0);
                 page.line("controller_runtime_reconcile_total", &labels, count);
@@ -73,15 +108,22 @@ impl Metrics {
             ("controller_runtime_reconcile_errors_total", "counter", "Reconciles that failed", |counts| {
                 counts.results.get(&ResultLabel::Error).copied().unwrap_or(0)
             }),
-            ("controller_runtime_reconcile_panics_total", "counter", "Plans that panicked", |counts| counts.panics),
-            ("controller_runtime_max_concurrent_reconciles", "gauge", "Workers", |counts| wide(counts.workers)),
-            ("controller_runtime_active_workers", "gauge", "Workers that are busy", |counts| wide(counts.active)),
+            ("controller_runtime_reconcile_panics_total", "counter", "Plans that panicked", |counts| {
+                counts.panics
+            }),
+            ("controller_runtime_max_concurrent_reconciles", "gauge", "Workers", |counts| {
+                wide(counts.workers)
+            }),
+            ("controller_runtime_active_workers", "gauge", "Workers that are busy", |counts| {
+                wide(counts.active)
+            }),
             ("workqueue_depth", "gauge", "Keys that wait for a worker", |counts| wide(counts.depth)),
         ];
         for (family, kind, help, read) in plain {
             page.family(family, kind, help);
             for (name, counts) in controllers.iter() {
-                let name_label = if family.starts_with("workqueue") { format!("name=\"{name}\",") } else { String::new() };
+                let name_label =
+                    if family.starts_with("workqueue") { format!("name=\"{name}\",") } else { String::new() };
                 page.line(family, &format!("{name_label}controller=\"{name}\""), read(&lock(counts)));
             }
         }
@@ -163,7 +205,11 @@ impl Page {
             sum += counts.buckets.get(position).unwrap_or(&0);
             self.line(&format!("{name}_bucket"), &format!("controller=\"{controller}\",le=\"{bound}\""), sum);
         }
-        self.line(&format!("{name}_bucket"), &format!("controller=\"{controller}\",le=\"+Inf\""), counts.reconciles);
+        self.line(
+            &format!("{name}_bucket"),
+            &format!("controller=\"{controller}\",le=\"+Inf\""),
+            counts.reconciles,
+        );
         self.line(&format!("{name}_sum"), &format!("controller=\"{controller}\""), counts.seconds);
         self.line(&format!("{name}_count"), &format!("controller=\"{controller}\""), counts.reconciles);
     }

@@ -236,20 +236,7 @@ pub fn program() -> Result<PathBuf, TestbedError> {
     if own.file_name().is_some_and(|name| name == "kruise-testbed") {
         return Ok(own);
     }
-    // Tests run from target/<profile>/deps; cargo answers at once when the binary is up to date.
-    let status = crate::cargo::command()
-        .args(["build", "--quiet", "--package", "kruise-testbed", "--bin", "kruise-testbed"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status()
-        .map_err(TestbedError::io("starting cargo to build the keeper"))?;
-    let profile_dir = own.ancestors().find(|dir| dir.join("kruise-testbed").is_file()).map(Path::to_owned);
-    match profile_dir {
-        Some(dir) if status.success() => Ok(dir.join("kruise-testbed")),
-        Some(_) | None => Err(TestbedError::Unfit(
-            "the program kruise-testbed was not found beside the tests: run `cargo build -p kruise-testbed`"
-                .into(),
-        )),
-    }
+    crate::cargo::build("kruise-testbed")
 }
 
 fn addresses(first: u16, fixed: Option<u16>, ground: Option<&Ground>) -> Result<Addresses, TestbedError> {

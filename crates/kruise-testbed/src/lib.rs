@@ -18,6 +18,7 @@ mod error;
 pub mod images;
 pub mod keeper;
 mod kubeconfig;
+pub mod manager;
 pub mod node;
 pub mod registry;
 mod shared;

@@ -28,7 +28,9 @@ pub struct Caller {
 pub enum Written {
     At(Version),
     /// Deleted and gone.
-    Removed { uid: String },
+    Removed {
+        uid: String,
+    },
     /// It was gone before.
     Nothing,
 }
@@ -66,14 +68,22 @@ impl Caller {
                 });
                 match patch {
                     Patch::Json(ops) => {
-                        self.versioned(Method::PATCH, &path, "application/json-patch+json", &json!(ops), object).await
+                        self.versioned(
+                            Method::PATCH,
+                            &path,
+                            "application/json-patch+json",
+                            &json!(ops),
+                            object,
+                        )
+                        .await
                     }
                     Patch::Strategic(body) => {
                         let kind = "application/strategic-merge-patch+json";
                         self.versioned(Method::PATCH, &path, kind, body, object).await
                     }
                     Patch::Merge(body) => {
-                        self.versioned(Method::PATCH, &path, "application/merge-patch+json", body, object).await
+                        self.versioned(Method::PATCH, &path, "application/merge-patch+json", body, object)
+                            .await
                     }
                 }
             }
@@ -143,7 +153,8 @@ impl Caller {
         body: Option<&Value>,
         object: &Key,
     ) -> Result<String, kube::Error> {
-        let bytes = body.map(serde_json::to_vec).transpose().map_err(kube::Error::SerdeError)?.unwrap_or_default();
+        let bytes =
+            body.map(serde_json::to_vec).transpose().map_err(kube::Error::SerdeError)?.unwrap_or_default();
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -153,7 +164,9 @@ impl Caller {
             .map_err(kube::Error::HttpError)?;
         match tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(kube::Error::Service(format!("no answer about {object} in {ANSWER_WITHIN:?}").into())),
+            Err(_) => {
+                Err(kube::Error::Service(format!("no answer about {object} in {ANSWER_WITHIN:?}").into()))
+            }
         }
     }
 }

@@ -46,7 +46,9 @@ impl ApplyError {
     /// Reads an answer of the API server.
     pub fn of(object: &Key, error: &kube::Error) -> Self {
         let object = object.clone();
-        let kube::Error::Api(status) = error else { return Self::Unsure { object, message: error.to_string() } };
+        let kube::Error::Api(status) = error else {
+            return Self::Unsure { object, message: error.to_string() };
+        };
         let message = status.message.clone();
         match (status.code, status.reason.as_str()) {
             (409, "AlreadyExists") => Self::Exists { object },
@@ -97,7 +99,8 @@ mod tests {
     #[test]
     fn every_answer_of_the_server_has_one_meaning() {
         let none = serde_json::json!({});
-        let field = serde_json::json!({"causes": [{"field": "spec.replicas", "message": "m", "reason": "r"}]});
+        let field =
+            serde_json::json!({"causes": [{"field": "spec.replicas", "message": "m", "reason": "r"}]});
         for (code, reason, details, next) in [
             (409, "AlreadyExists", &none, Next::Replan),
             (409, "Conflict", &none, Next::Replan),
@@ -105,7 +108,12 @@ mod tests {
             (422, "Invalid", &none, Next::Replan),
             (422, "Invalid", &field, Next::BackOff),
             (403, "Forbidden", &none, Next::BackOff),
-            (429, "TooManyRequests", &serde_json::json!({"retryAfterSeconds": 7}), Next::After(Duration::from_secs(7))),
+            (
+                429,
+                "TooManyRequests",
+                &serde_json::json!({"retryAfterSeconds": 7}),
+                Next::After(Duration::from_secs(7)),
+            ),
             (500, "InternalError", &none, Next::BackOff),
             (504, "Timeout", &none, Next::BackOff),
         ] {

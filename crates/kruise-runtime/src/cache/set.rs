@@ -26,7 +26,12 @@ impl Caches {
     }
 
     /// Brings what a live read found into the cache: the object, or that there is none.
-    pub fn refresh(&self, resource: Resource, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error> {
+    pub fn refresh(
+        &self,
+        resource: Resource,
+        key: &Key,
+        live: Option<&str>,
+    ) -> Result<(), serde_json::Error> {
         self.0.get(&resource).map_or(Ok(()), |store| store.refresh(key, live))
     }
 

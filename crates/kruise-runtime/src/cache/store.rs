@@ -34,7 +34,12 @@ pub struct Change<'a, T> {
 
 impl<T: Cached> Default for Store<T> {
     fn default() -> Self {
-        let inner = Inner { objects: HashMap::new(), index: HashMap::new(), seen: Version::default(), pool: Pool::default() };
+        let inner = Inner {
+            objects: HashMap::new(),
+            index: HashMap::new(),
+            seen: Version::default(),
+            pool: Pool::default(),
+        };
         Self { inner: RwLock::new(inner), handlers: RwLock::default(), synced: watch::Sender::new(false) }
     }
 }
@@ -145,7 +150,8 @@ impl<T: Cached> Store<T> {
         let missing: Vec<(Key, String)> = {
             let inner = self.read();
             let missing = inner.objects.iter().filter(|(key, _)| !listed.contains(key));
-            let mut missing: Vec<_> = missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
+            let mut missing: Vec<_> =
+                missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
             missing.sort();
             missing
         };

@@ -15,13 +15,23 @@ const PAGE: usize = 500;
 /// What a line of a watch says.
 pub enum Line<T> {
     Object(T),
-    Gone { object: T },
+    Gone {
+        object: T,
+    },
     /// Everything up to this version was delivered; `true` after the initial list of a streaming list.
-    Bookmark { version: Version, list_is_complete: bool },
+    Bookmark {
+        version: Version,
+        list_is_complete: bool,
+    },
     /// This object cannot be read; the watch has come to this version.
-    Unreadable { version: Version },
+    Unreadable {
+        version: Version,
+    },
     /// The server ends the watch: history is gone, or another status.
-    Failed { code: u16, message: String },
+    Failed {
+        code: u16,
+        message: String,
+    },
 }
 
 #[derive(Deserialize)]
@@ -99,7 +109,11 @@ fn decode<T: Cached>(kind: &str, object: &RawValue) -> Line<T> {
 }
 
 /// All objects by pages; returns the version of the list.
-pub async fn list<T: Cached>(client: &Client, namespace: &str, mut take: impl FnMut(T)) -> Result<Version, kube::Error> {
+pub async fn list<T: Cached>(
+    client: &Client,
+    namespace: &str,
+    mut take: impl FnMut(T),
+) -> Result<Version, kube::Error> {
     let mut next = String::new();
     loop {
         let path = format!("{}?limit={PAGE}&continue={next}", T::RESOURCE.collection(namespace));

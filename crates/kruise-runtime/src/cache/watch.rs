@@ -68,7 +68,9 @@ impl<T: Cached> Watch<T> {
             let end = match self.round().await {
                 Ok(end) => end,
                 Err(kube::Error::Api(status)) if status.code == 410 => End::TooOld,
-                Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => End::NoStream,
+                Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => {
+                    End::NoStream
+                }
                 Err(error) => End::Failed(error.to_string()),
             };
             // A watch that brought something worked, whatever ended it.
