@@ -13,51 +13,57 @@ pub enum Stage {
 struct Known {
     name: &'static str,
     stage: Stage,
-    default: bool,
+    default: State,
 }
 
-const fn known(name: &'static str, stage: Stage, default: bool) -> Known {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    On,
+    Off,
+}
+
+const fn known(name: &'static str, stage: Stage, default: State) -> Known {
     Known { name, stage, default }
 }
 
 /// All gates with the original's names, stages and defaults.
 const KNOWN: [Known; 36] = [
-    known("PodWebhook", Stage::Beta, true),
-    known("KruiseDaemon", Stage::Beta, true),
-    known("DaemonWatchingPod", Stage::Beta, true),
-    known("CloneSetShortHash", Stage::Alpha, false),
-    known("KruisePodReadinessGate", Stage::Alpha, false),
-    known("PreDownloadImageForInPlaceUpdate", Stage::Alpha, false),
-    known("CloneSetPartitionRollback", Stage::Alpha, false),
-    known("ResourcesDeletionProtection", Stage::Beta, false),
-    known("WorkloadSpread", Stage::Beta, true),
-    known("PodUnavailableBudgetDeleteGate", Stage::Beta, true),
-    known("PodUnavailableBudgetUpdateGate", Stage::Alpha, false),
-    known("TemplateNoDefaults", Stage::Alpha, false),
-    known("InPlaceUpdateEnvFromMetadata", Stage::Beta, true),
-    known("StatefulSetAutoDeletePVC", Stage::Beta, true),
-    known("SidecarSetPatchPodMetadataDefaultsAllowed", Stage::Alpha, false),
-    known("SidecarTerminator", Stage::Alpha, false),
-    known("PodProbeMarkerGate", Stage::Beta, true),
-    known("PreDownloadImageForDaemonSetUpdate", Stage::Alpha, false),
-    known("CloneSetEventHandlerOptimization", Stage::Alpha, false),
-    known("PreparingUpdateAsUpdate", Stage::Alpha, false),
-    known("ImagePullJobGate", Stage::Alpha, false),
-    known("ResourceDistributionGate", Stage::Beta, false),
-    known("DeletionProtectionForCRDCascadingGate", Stage::Alpha, false),
-    known("EnhancedLivenessProbe", Stage::Alpha, false),
-    known("RecreatePodWhenChangeVCTInCloneSetGate", Stage::Alpha, false),
-    known("StatefulSetStartOrdinal", Stage::Alpha, false),
-    known("PodIndexLabel", Stage::Beta, true),
-    known("EnableExternalCerts", Stage::Alpha, false),
-    known("StatefulSetAutoResizePVCGate", Stage::Alpha, false),
-    known("ForceDeleteTimeoutExpectationGate", Stage::Alpha, false),
-    known("InPlaceWorkloadVerticalScaling", Stage::Alpha, false),
-    known("EnablePodProbeMarkerOnServerless", Stage::Alpha, false),
-    known("EnableSortSidecarContainerByName", Stage::Alpha, false),
-    known("InPlacePodVerticalScaling", Stage::Alpha, false),
-    known("DefaultHostNetworkHostPortsInPodTemplates", Stage::Alpha, false),
-    known("DaemonSetPruneIneligibleNodes", Stage::Alpha, false),
+    known("PodWebhook", Stage::Beta, State::On),
+    known("KruiseDaemon", Stage::Beta, State::On),
+    known("DaemonWatchingPod", Stage::Beta, State::On),
+    known("CloneSetShortHash", Stage::Alpha, State::Off),
+    known("KruisePodReadinessGate", Stage::Alpha, State::Off),
+    known("PreDownloadImageForInPlaceUpdate", Stage::Alpha, State::Off),
+    known("CloneSetPartitionRollback", Stage::Alpha, State::Off),
+    known("ResourcesDeletionProtection", Stage::Beta, State::Off),
+    known("WorkloadSpread", Stage::Beta, State::On),
+    known("PodUnavailableBudgetDeleteGate", Stage::Beta, State::On),
+    known("PodUnavailableBudgetUpdateGate", Stage::Alpha, State::Off),
+    known("TemplateNoDefaults", Stage::Alpha, State::Off),
+    known("InPlaceUpdateEnvFromMetadata", Stage::Beta, State::On),
+    known("StatefulSetAutoDeletePVC", Stage::Beta, State::On),
+    known("SidecarSetPatchPodMetadataDefaultsAllowed", Stage::Alpha, State::Off),
+    known("SidecarTerminator", Stage::Alpha, State::Off),
+    known("PodProbeMarkerGate", Stage::Beta, State::On),
+    known("PreDownloadImageForDaemonSetUpdate", Stage::Alpha, State::Off),
+    known("CloneSetEventHandlerOptimization", Stage::Alpha, State::Off),
+    known("PreparingUpdateAsUpdate", Stage::Alpha, State::Off),
+    known("ImagePullJobGate", Stage::Alpha, State::Off),
+    known("ResourceDistributionGate", Stage::Beta, State::Off),
+    known("DeletionProtectionForCRDCascadingGate", Stage::Alpha, State::Off),
+    known("EnhancedLivenessProbe", Stage::Alpha, State::Off),
+    known("RecreatePodWhenChangeVCTInCloneSetGate", Stage::Alpha, State::Off),
+    known("StatefulSetStartOrdinal", Stage::Alpha, State::Off),
+    known("PodIndexLabel", Stage::Beta, State::On),
+    known("EnableExternalCerts", Stage::Alpha, State::Off),
+    known("StatefulSetAutoResizePVCGate", Stage::Alpha, State::Off),
+    known("ForceDeleteTimeoutExpectationGate", Stage::Alpha, State::Off),
+    known("InPlaceWorkloadVerticalScaling", Stage::Alpha, State::Off),
+    known("EnablePodProbeMarkerOnServerless", Stage::Alpha, State::Off),
+    known("EnableSortSidecarContainerByName", Stage::Alpha, State::Off),
+    known("InPlacePodVerticalScaling", Stage::Alpha, State::Off),
+    known("DefaultHostNetworkHostPortsInPodTemplates", Stage::Alpha, State::Off),
+    known("DaemonSetPruneIneligibleNodes", Stage::Alpha, State::Off),
 ];
 
 /// If the first is off, all the others are (G1, G2, G4).
@@ -92,7 +98,7 @@ const NEEDS: [(&str, &[&str]); 3] = [
 
 /// The gates of this process, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FeatureGates(BTreeMap<&'static str, bool>);
+pub struct FeatureGates(BTreeMap<&'static str, State>);
 
 /// What is wrong with `--feature-gates`.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -114,8 +120,8 @@ impl FeatureGates {
             let (name, value) =
                 entry.split_once('=').ok_or_else(|| GateError::NoValue { text: entry.into() })?;
             let value = match value.trim().to_ascii_lowercase().as_str() {
-                "true" | "t" | "1" => true,
-                "false" | "f" | "0" => false,
+                "true" | "t" | "1" => State::On,
+                "false" | "f" | "0" => State::Off,
                 _ => return Err(GateError::NotBool { name: name.into(), value: value.into() }),
             };
             match name.trim() {
@@ -135,10 +141,10 @@ impl FeatureGates {
 
     /// Unknown names are off; the table above is the list of names.
     pub fn on(&self, name: &str) -> bool {
-        self.0.get(name).copied().unwrap_or(false)
+        self.0.get(name) == Some(&State::On)
     }
 
-    fn set_stage(&mut self, stage: Stage, value: bool) {
+    fn set_stage(&mut self, stage: Stage, value: State) {
         for gate in KNOWN.iter().filter(|gate| gate.stage == stage) {
             // G6: who wants every experiment does not want to bring certificates.
             if gate.name != "EnableExternalCerts" {
@@ -151,13 +157,13 @@ impl FeatureGates {
         for (needed, dependents) in NEEDS {
             if !self.on(needed) {
                 for dependent in dependents {
-                    self.0.insert(dependent, false);
+                    self.0.insert(dependent, State::Off);
                 }
             }
         }
         // G3
         if self.on("PreDownloadImageForInPlaceUpdate") || self.on("PreDownloadImageForDaemonSetUpdate") {
-            self.0.insert("ImagePullJobGate", true);
+            self.0.insert("ImagePullJobGate", State::On);
         }
     }
 }
@@ -192,8 +198,10 @@ mod tests {
     fn dependent_gates_follow_whatever_was_said() {
         let gates = read("PodWebhook=false,WorkloadSpread=true"); // G1
         assert!(!gates.on("WorkloadSpread"));
-        let gates = read("KruiseDaemon=false,PreDownloadImageForInPlaceUpdate=true"); // G2
-        assert!(!gates.on("PreDownloadImageForInPlaceUpdate") && !gates.on("ImagePullJobGate"));
+        let without_daemon = read("KruiseDaemon=false,PreDownloadImageForInPlaceUpdate=true"); // G2
+        assert!(
+            !without_daemon.on("PreDownloadImageForInPlaceUpdate") && !without_daemon.on("ImagePullJobGate")
+        );
         assert!(read("PreDownloadImageForDaemonSetUpdate=true").on("ImagePullJobGate")); // G3
         assert!(
             !read("DeletionProtectionForCRDCascadingGate=true").on("DeletionProtectionForCRDCascadingGate")

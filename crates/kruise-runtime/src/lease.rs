@@ -135,7 +135,7 @@ impl Candidate {
         let now = Instant::now();
         match observed.judge(&lease.spec, &self.identity, self.timings.duration, now) {
             Verdict::Wait => Ok(false),
-            verdict => {
+            verdict @ (Verdict::Renew | Verdict::Take) => {
                 let spec = self.next_spec(&lease.spec, &verdict);
                 self.put(&lease.metadata.resource_version, &spec).await
             }
@@ -155,7 +155,7 @@ impl Candidate {
     }
 
     async fn get(&self) -> Result<Option<Lease>, kube::Error> {
-        let request = self.request(Request::get(self.path(&self.name)), None)?;
+        let request = request(Request::get(self.path(&self.name)), None)?;
         match self.client.request(request).await {
             Ok(lease) => Ok(Some(lease)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
@@ -166,13 +166,12 @@ impl Candidate {
     async fn create(&self) -> Result<bool, kube::Error> {
         let spec = self.next_spec(&Spec::default(), &Verdict::Renew);
         let spec = Spec { acquire_time: spec.renew_time.clone(), ..spec };
-        let request = self.request(Request::post(self.path("")), Some(self.object(None, &spec)))?;
+        let request = request(Request::post(self.path("")), Some(self.object(None, &spec)))?;
         self.taken(request).await
     }
 
     async fn put(&self, version: &str, spec: &Spec) -> Result<bool, kube::Error> {
-        let request =
-            self.request(Request::put(self.path(&self.name)), Some(self.object(Some(version), spec)))?;
+        let request = request(Request::put(self.path(&self.name)), Some(self.object(Some(version), spec)))?;
         self.taken(request).await
     }
 
@@ -197,19 +196,6 @@ impl Candidate {
         let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace);
         if name.is_empty() { collection } else { format!("{collection}/{name}") }
     }
-
-    fn request(
-        &self,
-        builder: http::request::Builder,
-        body: Option<Value>,
-    ) -> Result<Request<Vec<u8>>, kube::Error> {
-        let body = body.map(|body| serde_json::to_vec(&body)).transpose().map_err(kube::Error::SerdeError)?;
-        builder
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::USER_AGENT, "kruise-manager")
-            .body(body.unwrap_or_default())
-            .map_err(kube::Error::HttpError)
-    }
 }
 
 impl Observed {
@@ -230,6 +216,15 @@ impl Observed {
         let holds = spec.lease_duration_seconds.map_or(ours, Duration::from_secs);
         if now.duration_since(since) > holds { Verdict::Take } else { Verdict::Wait }
     }
+}
+
+fn request(builder: http::request::Builder, body: Option<Value>) -> Result<Request<Vec<u8>>, kube::Error> {
+    let body = body.map(|body| serde_json::to_vec(&body)).transpose().map_err(kube::Error::SerdeError)?;
+    builder
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::USER_AGENT, "kruise-manager")
+        .body(body.unwrap_or_default())
+        .map_err(kube::Error::HttpError)
 }
 
 /// The API's micro time takes exactly six digits.

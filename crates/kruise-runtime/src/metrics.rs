@@ -47,6 +47,9 @@ const BUCKETS: [(&str, f64); 38] = [
     ("60", 60.0),
 ];
 
+/// One number out of a controller's counts.
+type Reading = fn(&Counts) -> u64;
+
 /// How a reconcile ended; the label values of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResultLabel {
@@ -103,7 +106,6 @@ impl Metrics {
                 page.line("controller_runtime_reconcile_total", &labels, count);
             }
         }
-        type Reading = fn(&Counts) -> u64;
         let plain: [(&str, &str, &str, Reading); 5] = [
             ("controller_runtime_reconcile_errors_total", "counter", "Reconciles that failed", |counts| {
                 counts.results.get(&ResultLabel::Error).copied().unwrap_or(0)
@@ -190,7 +192,8 @@ struct Page(String);
 
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        self.0.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
     fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {

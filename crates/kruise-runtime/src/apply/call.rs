@@ -54,48 +54,23 @@ impl Caller {
 
     /// Carries out one act of a plan.
     pub async fn write(&self, resource: Resource, object: &Key, act: &Act) -> Result<Written, ApplyError> {
+        let path = resource.object(&object.namespace, &object.name);
         match act {
             Act::Create(body) => {
-                let path = resource.collection(&object.namespace);
-                self.versioned(Method::POST, &path, "application/json", body, object).await
+                let collection = resource.collection(&object.namespace);
+                let call = Call { method: Method::POST, path: collection, content: JSON, body: body.clone() };
+                self.versioned(object, &call).await
             }
-            Act::Patch { part, patch } => {
-                let mut path = resource.object(&object.namespace, &object.name);
-                path.push_str(match part {
-                    Part::Object => "",
-                    Part::Status => "/status",
-                    Part::Resize => "/resize",
-                });
-                match patch {
-                    Patch::Json(ops) => {
-                        self.versioned(
-                            Method::PATCH,
-                            &path,
-                            "application/json-patch+json",
-                            &json!(ops),
-                            object,
-                        )
-                        .await
-                    }
-                    Patch::Strategic(body) => {
-                        let kind = "application/strategic-merge-patch+json";
-                        self.versioned(Method::PATCH, &path, kind, body, object).await
-                    }
-                    Patch::Merge(body) => {
-                        self.versioned(Method::PATCH, &path, "application/merge-patch+json", body, object)
-                            .await
-                    }
-                }
-            }
+            Act::Patch { part, patch } => self.versioned(object, &patch_call(path, *part, patch)).await,
             Act::Delete { uid, version } => {
                 let mut preconditions = json!({"uid": uid.as_str()});
                 if let (Some(version), Some(map)) = (version, preconditions.as_object_mut()) {
                     map.insert("resourceVersion".to_owned(), version.as_str().into());
                 }
-                self.delete(resource, object, uid.as_str(), preconditions).await
+                self.delete(object, path, uid.as_str(), preconditions).await
             }
             Act::DeleteUnlessPodExists { uid, .. } => {
-                self.delete(resource, object, uid.as_str(), json!({"uid": uid.as_str()})).await
+                self.delete(object, path, uid.as_str(), json!({"uid": uid.as_str()})).await
             }
             // Budgets come with their own kind; until then nobody refuses.
             Act::AskBudget => Ok(Written::Nothing),
@@ -105,7 +80,7 @@ impl Caller {
     /// A live read: the object as JSON, or that there is none.
     pub async fn read(&self, resource: Resource, object: &Key) -> Result<Option<String>, ApplyError> {
         let path = resource.object(&object.namespace, &object.name);
-        match self.send(Method::GET, &path, "application/json", None, object).await {
+        match self.send(object, &Call { method: Method::GET, path, content: JSON, body: Value::Null }).await {
             Ok(text) => Ok(Some(text)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(ApplyError::of(object, &error)),
@@ -114,15 +89,14 @@ impl Caller {
 
     async fn delete(
         &self,
-        resource: Resource,
         object: &Key,
+        path: String,
         uid: &str,
         preconditions: Value,
     ) -> Result<Written, ApplyError> {
-        let path = resource.object(&object.namespace, &object.name);
         // Dependents go in the background, as they do when a user deletes something.
         let body = json!({"preconditions": preconditions, "propagationPolicy": "Background"});
-        match self.send(Method::DELETE, &path, "application/json", Some(&body), object).await {
+        match self.send(object, &Call { method: Method::DELETE, path, content: JSON, body }).await {
             // A pod that ends gracefully is answered with its new version, what is gone at once with a status.
             Ok(text) => match version_of(&text) {
                 Version(0) => Ok(Written::Removed { uid: uid.to_owned() }),
@@ -133,32 +107,21 @@ impl Caller {
         }
     }
 
-    async fn versioned(
-        &self,
-        method: Method,
-        path: &str,
-        content: &str,
-        body: &Value,
-        object: &Key,
-    ) -> Result<Written, ApplyError> {
-        let sent = self.send(method, path, content, Some(body), object).await;
+    async fn versioned(&self, object: &Key, call: &Call) -> Result<Written, ApplyError> {
+        let sent = self.send(object, call).await;
         sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of(object, &error))
     }
 
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        content: &str,
-        body: Option<&Value>,
-        object: &Key,
-    ) -> Result<String, kube::Error> {
-        let bytes =
-            body.map(serde_json::to_vec).transpose().map_err(kube::Error::SerdeError)?.unwrap_or_default();
+    async fn send(&self, object: &Key, call: &Call) -> Result<String, kube::Error> {
+        let bytes = if call.body.is_null() {
+            Vec::new()
+        } else {
+            serde_json::to_vec(&call.body).map_err(kube::Error::SerdeError)?
+        };
         let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::CONTENT_TYPE, content)
+            .method(&call.method)
+            .uri(&call.path)
+            .header(header::CONTENT_TYPE, call.content)
             .header(header::USER_AGENT, &self.user_agent)
             .body(bytes)
             .map_err(kube::Error::HttpError)?;
@@ -169,6 +132,31 @@ impl Caller {
             }
         }
     }
+}
+
+const JSON: &str = "application/json";
+
+/// One HTTP request; no body if it is null.
+struct Call {
+    method: Method,
+    path: String,
+    content: &'static str,
+    body: Value,
+}
+
+fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
+    let path = object
+        + match part {
+            Part::Object => "",
+            Part::Status => "/status",
+            Part::Resize => "/resize",
+        };
+    let (content, body) = match patch {
+        Patch::Json(ops) => ("application/json-patch+json", json!(ops)),
+        Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.clone()),
+        Patch::Merge(body) => ("application/merge-patch+json", body.clone()),
+    };
+    Call { method: Method::PATCH, path, content, body }
 }
 
 /// The version that an object's JSON carries; 0 for a status.

@@ -88,7 +88,7 @@ fn retry_after(status: &Status) -> Duration {
 mod tests {
     use super::*;
 
-    fn read(code: u16, reason: &str, details: serde_json::Value) -> ApplyError {
+    fn read(code: u16, reason: &str, details: &serde_json::Value) -> ApplyError {
         let status = serde_json::json!({
             "status": "Failure", "code": code, "reason": reason, "message": "m", "details": details,
         });
@@ -117,15 +117,15 @@ mod tests {
             (500, "InternalError", &none, Next::BackOff),
             (504, "Timeout", &none, Next::BackOff),
         ] {
-            assert_eq!(read(code, reason, details.clone()).next(), next, "{code} {reason}");
+            assert_eq!(read(code, reason, details).next(), next, "{code} {reason}");
         }
     }
 
     #[test]
     fn only_answers_that_leave_a_doubt_ask_for_a_live_read() {
         let none = serde_json::json!({});
-        assert!(read(500, "InternalError", none.clone()).is_unsure());
-        assert!(read(409, "AlreadyExists", none.clone()).is_unsure());
-        assert!(!read(403, "Forbidden", none).is_unsure());
+        assert!(read(500, "InternalError", &none).is_unsure());
+        assert!(read(409, "AlreadyExists", &none).is_unsure());
+        assert!(!read(403, "Forbidden", &none).is_unsure());
     }
 }

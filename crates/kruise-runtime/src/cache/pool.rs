@@ -20,7 +20,7 @@ impl Pool {
             return Arc::clone(shared);
         }
         if self.texts.len() >= self.sweep_at.max(SWEEP_MIN) {
-            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.texts.retain(|one| Arc::strong_count(one) > 1);
             self.sweep_at = self.texts.len() * 2;
         }
         let shared: Arc<str> = text.into();

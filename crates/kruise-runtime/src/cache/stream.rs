@@ -161,11 +161,11 @@ mod tests {
 
     #[tokio::test]
     async fn every_kind_of_line_is_told_apart() {
-        let object = r#"{"metadata":{"namespace":"n","name":"a","uid":"1","resourceVersion":"7"}}"#;
+        let text_of_one = r#"{"metadata":{"namespace":"n","name":"a","uid":"1","resourceVersion":"7"}}"#;
         let bookmark =
             r#"{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
         let text = format!(
-            "{{\"type\":\"ADDED\",\"object\":{object}}}\n{{\"type\":\"DELETED\",\"object\":{object}}}\n\
+            "{{\"type\":\"ADDED\",\"object\":{text_of_one}}}\n{{\"type\":\"DELETED\",\"object\":{text_of_one}}}\n\
              {{\"type\":\"BOOKMARK\",\"object\":{bookmark}}}\n\
              {{\"type\":\"ADDED\",\"object\":{{\"metadata\":{{\"name\":\"odd\",\"resourceVersion\":\"8\"}}}}}}\n\
              {{\"type\":\"ERROR\",\"object\":{{\"code\":410,\"message\":\"too old\"}}}}\n{{\"type\":\"ADD"

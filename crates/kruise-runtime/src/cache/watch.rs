@@ -110,14 +110,15 @@ impl<T: Cached> Watch<T> {
 
     /// With `listed`, the watch begins with all objects, and that set collects them.
     async fn watch(&mut self, mut listed: Option<BTreeSet<crate::Key>>) -> Result<End, kube::Error> {
-        let mut path = T::RESOURCE.collection(&self.settings.namespace);
-        path.push_str(&format!("?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}"));
-        match (&listed, self.from) {
+        let from = match (&listed, self.from) {
+            (None, Some(version)) => format!("resourceVersion={}", version.0),
             (Some(_), _) | (None, None) => {
-                path.push_str("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
+                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned()
             }
-            (None, Some(version)) => path.push_str(&format!("&resourceVersion={}", version.0)),
-        }
+        };
+        let collection = T::RESOURCE.collection(&self.settings.namespace);
+        let path =
+            format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&{from}");
         let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
         let mut lines = pin!(self.client.request_stream(request).await?);
         let mut buffer = Vec::new();
