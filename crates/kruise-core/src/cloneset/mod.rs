@@ -8,6 +8,7 @@
 //! more); refreshing pods does not end a plan (CS-70: every count is taken before it, so nothing is decided on stale facts).
 //! Never: more pods down at our hands than the limit; more pods than replicas plus surge; a claim deleted while its pod exists.
 
+pub mod admission;
 mod claims;
 mod create;
 mod numbers;
@@ -17,14 +18,17 @@ mod revisions;
 mod scale;
 mod spec;
 mod status;
+mod strategy;
 mod update;
 mod view;
+mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
 pub use plan::{Cx, collided, plan};
 pub use revisions::{Revisions, owner_reference};
 pub use spec::{ClaimReuse, Fault, Kind, Policy, PreDownload, PreparingDelete, Rolling, Spec};
 pub use view::{Claim, ClaimOwner, Failures, PullJob, View};
+pub use wake::matters;
 
 #[cfg(test)]
 mod tests;

@@ -161,6 +161,12 @@ impl PodView {
         self.labels.get(labels::REVISION).map(RevisionHash::last_segment)
     }
 
+    /// Whether it is at that revision, by hash (SM-8).
+    pub fn is_at(&self, revision: &RevisionHash) -> bool {
+        self.labels.get(labels::REVISION).and_then(|label| label.rsplit('-').next())
+            == Some(revision.as_str())
+    }
+
     pub fn instance_id(&self) -> Option<InstanceId> {
         self.labels.get(labels::CLONESET_INSTANCE_ID).map(InstanceId::new)
     }

@@ -57,7 +57,7 @@ fn sm_51_ready_falls_at_once_and_names_the_gate() {
         ready.message.as_deref(),
         Some("the status of pod readiness gate \"InPlaceUpdateReady\" is not \"True\", but False")
     );
-    assert_eq!(ready.since, Some(t0()), "M12: with the time");
+    assert_eq!(ready.since, Some(t0()), "shared-machinery/M12: with the time");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn sm_52_ready_only_after_both_keys_are_gone() {
     hold(&mut edit, Key::pre_delete(), t0());
     hold(&mut edit, other.clone(), t0());
     let both = edit.current("KruisePodReady").unwrap().clone();
-    assert_eq!(both.status, Status::False, "M12: False, never empty");
+    assert_eq!(both.status, Status::False, "shared-machinery/M12: False, never empty");
     assert_eq!(
         both.message.as_deref(),
         Some(

@@ -147,7 +147,7 @@ fn cs_77_recreating_deletes_at_once_and_only_a_held_pod_is_marked() {
     assert!(writes.contains(&Op::add("/metadata/labels/lifecycle.apps.kruise.io~1state", "PreparingDelete")));
 
     let waiting = fixture(hook).pods([old().label("hold", "on").state("PreparingDelete").marked()]).plan();
-    assert!(waiting.chains.is_empty(), "B18: once");
+    assert!(waiting.chains.is_empty(), "cloneset/B18: once");
     assert_eq!(reason(&waiting, "web-00"), &Reason::HookHeld { hook: HookPoint::PreDelete });
 }
 
@@ -269,9 +269,10 @@ fn cs_14_pods_made_before_the_label_get_their_template_hash() {
 
 #[test]
 fn cs_64_and_sm_13_changed_claim_templates_forbid_in_place_only_with_the_gate() {
-    let changed: fn(&mut View) = |view| view.revisions[1].claim_hash = Some("42".to_owned());
+    let changed: fn(&mut View) =
+        |view| Arc::make_mut(&mut view.revisions[1]).claim_hash = Some("42".to_owned());
     let fixture = || cloneset().replicas(1).max_unavailable(json!(1)).pods([old()]).and(changed);
-    let missing: fn(&mut View) = |view| view.revisions[0].claim_hash = None;
+    let missing: fn(&mut View) = |view| Arc::make_mut(&mut view.revisions[0]).claim_hash = None;
 
     assert_eq!(count(&fixture().plan(), Purpose::UpdateInPlace), 1);
     let gated = fixture().gate(Gate::RecreatePodWhenChangeVct);
