@@ -8,7 +8,7 @@
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use kruise_api::crd::all_crds;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support;
 
@@ -55,6 +55,55 @@ fn every_limit_of_ours_has_an_accepted_and_a_refused_object() {
 
     assert_eq!(wanted.difference(&found).collect::<Vec<_>>(), Vec::<&String>::new(), "limits without a case");
     assert_eq!(found.difference(&wanted).collect::<Vec<_>>(), Vec::<&String>::new(), "cases without a limit");
+}
+
+/// Rules and defects of the specification that the API server itself decides for us, and the cases that show it.
+const NAMED: [(&str, &str); 20] = [
+    ("CS-102", "clonesets v1beta1 spec: maxUnavailable and maxSurge cannot both be 0"),
+    ("CS-103", "clonesets v1beta1 spec.selector: cannot be changed"),
+    ("CS-105", "clonesets v1beta1 spec.updateStrategy.type enum"),
+    ("CS-106", "clonesets v1beta1 spec: progressDeadlineSeconds must be greater"),
+    ("cloneset/B16", "clonesets v1beta1 spec.revisionHistoryLimit minimum"),
+    ("statefulset/B15", "statefulsets v1beta1 spec.ordinals.start minimum"),
+    ("statefulset/B25", "statefulsets v1beta1 : metadata.name must be at most 63"),
+    ("statefulset/B26", "statefulsets v1beta1 spec: rollingUpdate.maxUnavailable must be 1 unless"),
+    ("daemonset/B6", "daemonsets v1beta1 spec.burstReplicas: must be a number"),
+    ("broadcastjob/B11", "broadcastjobs v1beta1 spec.parallelism: must be a number"),
+    ("sidecarset/B7", "sidecarsets v1beta1 spec.containers[].upgradeStrategy: HotUpgrade needs"),
+    (
+        "sidecarset/B8",
+        "sidecarsets v1beta1 spec.containers[].transferEnv[].sourceContainerNameFrom.fieldRef required",
+    ),
+    ("sidecarset/B23", "sidecarsets v1beta1 spec.customVersion pattern"),
+    ("ephemeraljob/E7", "ephemeraljobs v1alpha1 spec.selector: must not be empty"),
+    (
+        "persistentpodstate/D3",
+        "persistentpodstates v1beta1 spec.preferredPersistentTopology[].weight maximum",
+    ),
+    ("RD-B12", "resourcedistributions v1beta1 spec.resource: metadata.name must be given"),
+    ("UD-B17", "uniteddeployments v1beta1 : metadata.name must have at most 52"),
+    ("WS-B9", "workloadspreads v1beta1 spec.subsets[].maxReplicas pattern"),
+    ("PUB A1", "podunavailablebudgets v1beta1 spec: give exactly one of selector and targetRef"),
+    ("PUB A4", "podunavailablebudgets v1beta1 spec.maxUnavailable: must be a number"),
+];
+
+#[test]
+fn named_rules_have_their_cases() {
+    let rules = cases("rules", |case| format!("{}: {}", text(&case["path"]), text(&case["rule"])));
+    let found = &rules | &cases("limits", |case| text(&case["limit"]).to_owned());
+    for (id, case) in NAMED {
+        assert!(found.iter().any(|name| name.starts_with(case)), "{id}: {case}");
+    }
+}
+
+/// The original loses maxSurge and refuses the object.
+#[test]
+fn cloneset_b1_surge_without_unavailability_is_accepted() {
+    let files = files();
+    let (_, file) = files.iter().find(|(plural, _)| plural == "clonesets").unwrap();
+    let accepted =
+        json!({"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}}});
+    assert!(list(&file["rules"]).iter().any(|case| case["accept"] == accepted));
 }
 
 #[test]

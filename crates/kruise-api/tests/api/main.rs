@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cel_cases;
 #[cfg(test)]
+mod constants;
+#[cfg(test)]
 mod conversions;
 #[cfg(test)]
 mod fuzz;
