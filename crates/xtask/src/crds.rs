@@ -17,6 +17,11 @@ pub struct Crds {
     check: bool,
 }
 
+/// Fails if a written file differs from the types.
+pub fn check() -> anyhow::Result<()> {
+    run(&Crds { check: true })
+}
+
 pub fn run(arguments: &Crds) -> anyhow::Result<()> {
     let folder = root().join(FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
