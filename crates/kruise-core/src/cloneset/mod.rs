@@ -6,6 +6,7 @@
 //! Deviations from upstream: B1 … B5, B7 … B11, B14 … B18, B20 … B22; a recreated pod is deleted at once when the limits allow
 //! it, and gets the specified-delete label only when a preDelete hook holds it (CS-77: upstream labels first, one write
 //! more); refreshing pods does not end a plan (CS-70: every count is taken before it, so nothing is decided on stale facts).
+//! A marked pod that is down uses up the delete limit (CS-38 leaves it out, so that upstream takes a ready one on top of it).
 //! Never: more pods down at our hands than the limit; more pods than replicas plus surge; a claim deleted while its pod exists.
 
 pub mod admission;

@@ -84,7 +84,7 @@ fn finish_deletions(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
 
 /// CS-44: pods that somebody asked to delete.
 fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
-    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    let mut budget = ready_budget(cx, numbers);
     for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod)) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
@@ -103,13 +103,23 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     if down == 0 {
         return;
     }
-    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    let mut budget = ready_budget(cx, numbers);
     for pod in victims(cx, numbers, down) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
             Err(reason) => plan.hold(&pod.name, reason),
         }
     }
+}
+
+/// What may go of the ready pods. The limit of CS-38 leaves marked pods out of the count; those that are down already still use
+/// it up, or a ready pod would go on top of them.
+fn ready_budget(cx: &Cx<'_>, numbers: &Numbers) -> DeleteBudget {
+    let is_down_and_marked = |pod: &&PodView| {
+        cx.spec.is_to_delete(pod) && !is_pre_deleting(pod) && !cx.spec.is_available(pod, cx.now)
+    };
+    let down = u32::try_from(cx.pods().filter(is_down_and_marked).count()).unwrap_or(u32::MAX);
+    DeleteBudget::of(numbers.delete_ready_limit.saturating_sub(down))
 }
 
 /// Old pods first as far as they are too many, then new ones; while paused, new ones that are down before all (B21).

@@ -177,7 +177,7 @@ impl Ways<'_> {
         let hash = pod.revision().unwrap_or_else(|| RevisionHash::new(""));
         let target = self.target;
         let known = self.known.entry(hash);
-        let change = known.or_insert_with_key(|hash| between(cx, hash, target)).clone()?;
+        let change = known.or_insert_with_key(|from| between(cx, from, target)).clone()?;
         let has_daemon = pod.node.as_deref().is_none_or(|node| !cx.view.virtual_nodes.contains(node));
         let can_restart = has_daemon && pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY);
         if !change.ref_metadata.is_empty() && !can_restart {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::world::{BROKEN, World};
+use super::world::{BROKEN, HOOK, World};
 use super::*;
 use crate::amount::{Amount, Bare, Rounding};
 
@@ -19,7 +19,18 @@ struct Case {
     policy: &'static str,
     paused: bool,
     grace: u32,
-    pods: Vec<(Side, bool)>,
+    /// Which hook holds pods, if any; its owner lets go a round later.
+    hook: Option<&'static str>,
+    min_ready: u32,
+    pods: Vec<(Side, Health)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Ready,
+    NotReady,
+    /// Ready, and somebody asked to delete it.
+    Marked,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,22 +47,40 @@ fn amounts() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn sides() -> impl Strategy<Value = (Side, bool)> {
-    (prop::sample::select(vec![Side::Old, Side::Middle, Side::New]), any::<bool>())
+fn sides() -> impl Strategy<Value = (Side, Health)> {
+    let health = vec![Health::Ready, Health::Ready, Health::NotReady, Health::Marked];
+    (prop::sample::select(vec![Side::Old, Side::Middle, Side::New]), prop::sample::select(health))
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let policies = prop::sample::select(vec!["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]);
     let shape = (0..6u32, amounts(), amounts(), amounts(), policies);
-    (
-        shape,
+    let hooks = prop::sample::select(vec![None, None, Some("preDelete"), Some("inPlaceUpdate")]);
+    let timing = (
         prop::bool::weighted(0.15),
         prop::sample::select(vec![0, 0, 12u32]),
-        prop::collection::vec(sides(), 0..7),
-    )
-        .prop_map(|((replicas, partition, max_unavailable, max_surge, policy), paused, grace, pods)| {
-            let mut case =
-                Case { replicas, partition, max_unavailable, max_surge, policy, paused, grace, pods };
+        prop::sample::select(vec![0, 0, 7u32]),
+    );
+    (shape, timing, hooks, prop::collection::vec(sides(), 0..7)).prop_map(
+        |(
+            (replicas, partition, max_unavailable, max_surge, policy),
+            (paused, grace, min_ready),
+            hook,
+            pods,
+        )| {
+            let limits = (partition, max_unavailable, max_surge);
+            let mut case = Case {
+                replicas,
+                partition: limits.0,
+                max_unavailable: limits.1,
+                max_surge: limits.2,
+                policy,
+                paused,
+                grace,
+                hook,
+                min_ready,
+                pods,
+            };
             if policy == "InPlaceOnly" {
                 case.max_surge = json!(0);
             }
@@ -59,7 +88,8 @@ fn cases() -> impl Strategy<Value = Case> {
                 case.max_unavailable = json!(1);
             }
             case
-        })
+        },
+    )
 }
 
 impl Case {
@@ -93,7 +123,12 @@ impl Case {
         if self.grace > 0 {
             fixture = fixture.rolling("inPlaceUpdateStrategy", json!({"gracePeriodSeconds": self.grace}));
         }
-        fixture
+        if let Some(hook) = self.hook {
+            fixture = fixture.set("/lifecycle", json!({hook: {"labelsHandler": {HOOK: "on"}}}));
+            fixture.old["metadata"]["labels"][HOOK] = json!("on");
+            fixture.object["spec"]["template"]["metadata"]["labels"][HOOK] = json!("on");
+        }
+        fixture.set("/minReadySeconds", json!(self.min_ready))
     }
 
     /// The middle revision's image can never be pulled: its pods are down, and must not block their repair.
@@ -108,7 +143,7 @@ impl Case {
             world.store(&fixture.object["spec"]["template"], 3),
         ];
         world.cloneset["status"] = json!({"currentRevision": names[0]});
-        for (i, (side, ready)) in self.pods.iter().enumerate() {
+        for (i, (side, health)) in self.pods.iter().enumerate() {
             let (name, pod) = match side {
                 Side::Old => (&names[0], old()),
                 Side::Middle => (
@@ -117,7 +152,12 @@ impl Case {
                 ),
                 Side::New => (&names[2], new()),
             };
-            let pod = if *ready { pod } else { pod.not_ready() };
+            let pod = match health {
+                Health::Ready => pod,
+                Health::NotReady => pod.not_ready(),
+                Health::Marked => pod.marked(),
+            };
+            let pod = if self.hook.is_some() { pod.label(HOOK, "on") } else { pod };
             let pod = pod.named(&format!("web-{i:05}")).label("controller-revision-hash", name);
             let pod = pod.label("apps.kruise.io/cloneset-instance-id", &format!("{i:05}"));
             world.pods.insert(format!("web-{i:05}"), pod.0);
@@ -259,6 +299,11 @@ fn is_over(last: &Plan, world: &World) -> bool {
 fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
     let plan = world.plan();
     prop_assert_eq!(plan.writes().count(), 0, "still writing: {:?}", plan);
+    prop_assert!(
+        !plan.reasons.values().any(|reason| matches!(reason, Reason::HookHeld { .. })),
+        "{:?}",
+        plan.reasons
+    );
     if case.paused {
         return Ok(());
     }
@@ -290,7 +335,9 @@ fn cs_79_an_in_place_rollout_keeps_every_pod_and_costs_three_writes_each() {
         policy: "InPlaceIfPossible",
         paused: false,
         grace: 0,
-        pods: vec![(Side::Old, true); 4],
+        hook: None,
+        min_ready: 0,
+        pods: vec![(Side::Old, Health::Ready); 4],
     };
     let mut world = case.world();
     let before = world.uids();
@@ -321,6 +368,8 @@ fn cs_42_a_new_pod_costs_two_writes() {
         policy: "ReCreate",
         paused: false,
         grace: 0,
+        hook: None,
+        min_ready: 0,
         pods: Vec::new(),
     }
     .world();

@@ -148,13 +148,17 @@ fn cs_43_a_released_pre_delete_hook_lets_the_pod_go() {
 fn cs_44_marked_pods_go_while_the_limit_lasts_and_broken_ones_always() {
     let plan = cloneset()
         .replicas(5)
-        .max_unavailable(json!(1))
+        .max_unavailable(json!(2))
         .settled()
         .pods([new().marked(), new().marked(), new().not_ready().marked(), new(), new()])
         .plan();
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-00", "web-02"]);
-    assert_eq!(reason(&plan, "web-01"), &Reason::DeleteLimit { limit: 1 });
+    assert_eq!(
+        reason(&plan, "web-01"),
+        &Reason::DeleteLimit { limit: 1 },
+        "the broken one uses up the rest of two"
+    );
 }
 
 #[test]

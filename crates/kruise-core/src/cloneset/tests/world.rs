@@ -9,6 +9,8 @@ use crate::time;
 
 /// Images that no node can pull.
 pub const BROKEN: &str = "broken";
+/// Label that holds a pod in the hooks of these tests.
+pub const HOOK: &str = "hold";
 
 #[derive(Debug, Clone)]
 pub struct World {
@@ -173,11 +175,28 @@ impl World {
         }
     }
 
+    /// The owner of the hooks: lets go of pods that wait for it, and takes updated ones back.
+    pub fn hook_owner(&mut self) {
+        for pod in self.pods.values_mut() {
+            let labels = &mut pod["metadata"]["labels"];
+            match labels["lifecycle.apps.kruise.io/state"].as_str() {
+                Some("PreparingDelete" | "PreparingUpdate") => {
+                    labels.as_object_mut().unwrap().remove(HOOK);
+                }
+                Some("Updated") => labels[HOOK] = json!("on"),
+                _ => continue,
+            }
+            self.version += 1;
+            pod["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        }
+    }
+
     /// One round: plan, carry out, let nodes work, let time pass.
     pub fn round(&mut self, limit: usize) -> Plan {
         let plan = self.plan();
         self.apply(&plan, limit);
         self.nodes();
+        self.hook_owner();
         self.now = time::after(self.now, 5);
         plan
     }
