@@ -85,7 +85,7 @@ pub struct SidecarContainer {
     pub transfer_env: Option<Vec<TransferEnv>>,
     /// How this sidecar is upgraded.
     pub upgrade_strategy: Option<SidecarUpgradeStrategy>,
-    /// Fields of newer releases.
+    /// The container itself: name, image and all else that a pod knows, as given.
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
