@@ -1,4 +1,24 @@
-//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, webhook server.
+//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, gates.
 //!
 //! Lives here: mechanisms that every controller needs, each in one file.
-//! Must not live here: knowledge of any kind of ours, decisions about pods.
+//! Must not live here: knowledge of any kind of ours, decisions about pods. Of `kruise-core` only the vocabulary of
+//! plans is used (`plan`, `chain`).
+//!
+//! To follow a reconcile, start at [`controller`]: queue → barrier → plan → apply → barrier.
+
+pub mod apply;
+pub mod barrier;
+pub mod cache;
+pub mod clock;
+pub mod controller;
+pub mod events;
+pub mod gates;
+pub mod health;
+pub mod key;
+pub mod lease;
+pub mod metrics;
+pub mod queue;
+pub mod resource;
+
+pub use key::Key;
+pub use resource::{Resource, Scope};

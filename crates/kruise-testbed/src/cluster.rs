@@ -8,8 +8,10 @@ use kube::{Client, Config};
 
 use crate::TestbedError;
 use crate::components::{self, Binaries, Component};
-use crate::control_plane::{self, Addresses, Files};
+use crate::control_plane::{self, Addresses, Files, Services};
 use crate::keeper::{Keeper, Start};
+use crate::node::{self, Ground, Parts, RealNode};
+use crate::registry::Registry;
 
 /// Longer than any part takes on a busy machine of two cores.
 const READY_WITHIN: Duration = Duration::from_mins(2);
@@ -22,6 +24,8 @@ pub struct Options {
     pub audit: bool,
     /// A fixed port for the API server; otherwise one of the instance's own.
     pub port: Option<u16>,
+    /// How many real nodes to start, at most [`node::NODES_MAX`]; they need root (see [`node::preflight`]).
+    pub real_nodes: u8,
     /// Appended to the API server's flags: they win over ours.
     pub api_server_args: Vec<String>,
 }
@@ -34,35 +38,67 @@ pub struct Cluster {
     binaries: ControlPlane,
     client: Client,
     pids: Vec<(&'static str, u32)>,
+    real_nodes: Vec<RealNode>,
+    /// Last, so that the registry is there until the nodes are gone.
+    ground: Option<Ground>,
 }
 
 struct ControlPlane {
     etcd: Binaries,
     kubernetes: Binaries,
+    /// Only where real nodes were asked for.
+    node: Option<node::Kit>,
 }
 
 impl Cluster {
     /// Builds what is missing, starts all parts and returns when they serve.
     pub async fn start(options: Options) -> Result<Self, TestbedError> {
-        let binaries = tokio::task::spawn_blocking(|| {
+        let count = options.real_nodes;
+        let binaries = tokio::task::spawn_blocking(move || {
+            // First: a machine that cannot run nodes should say so before it builds for minutes.
+            let node = (0 < count).then(node::Kit::collect).transpose()?;
             let etcd = components::ensure(Component::Etcd)?;
-            Ok::<_, TestbedError>(ControlPlane {
-                etcd,
-                kubernetes: components::ensure(Component::Kubernetes)?,
-            })
+            let kubernetes = components::ensure(Component::Kubernetes)?;
+            Ok::<_, TestbedError>(ControlPlane { etcd, kubernetes, node })
         })
         .await
         .map_err(|error| TestbedError::Unfit(error.to_string()))??;
         let keeper = Keeper::start(&program()?)?;
-        let addresses = addresses(keeper.first_port(), options.port)?;
+        let ground = binaries.node.as_ref().map(|kit| Ground::prepare(kit, &keeper, count)).transpose()?;
+        let addresses = addresses(keeper.first_port(), options.port, ground.as_ref())?;
         let log_dir = keeper.dir().join("log");
         std::fs::create_dir_all(&log_dir)
             .map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
         let files = Files::write(keeper.dir(), &addresses)?;
         let client = client(&files.admin_kubeconfig, "kruise-testbed").await?;
-        let mut cluster = Self { keeper, files, addresses, binaries, client, pids: Vec::new() };
+        let (pids, real_nodes) = (Vec::new(), Vec::new());
+        let mut cluster = Self { keeper, files, addresses, binaries, client, pids, real_nodes, ground };
         cluster.start_parts(&options).await?;
+        cluster.real_nodes = cluster.start_nodes().await?;
         Ok(cluster)
+    }
+
+    async fn start_nodes(&self) -> Result<Vec<RealNode>, TestbedError> {
+        let (Some(ground), Some(kit)) = (&self.ground, &self.binaries.node) else { return Ok(Vec::new()) };
+        let parts = Parts {
+            keeper: &self.keeper,
+            authority: &self.files.authority,
+            server: format!("https://{}:{}", self.addresses.advertise, self.addresses.api_server),
+            kit,
+            kubernetes: &self.binaries.kubernetes,
+            client: self.client(),
+        };
+        ground.start_nodes(&parts).await
+    }
+
+    /// The real nodes asked for with [`Options::real_nodes`].
+    pub fn real_nodes(&self) -> &[RealNode] {
+        &self.real_nodes
+    }
+
+    /// Where the real nodes pull from; there is none without them.
+    pub fn registry(&self) -> Option<&Registry> {
+        self.ground.as_ref().map(Ground::registry)
     }
 
     async fn start_parts(&mut self, options: &Options) -> Result<(), TestbedError> {
@@ -200,37 +236,33 @@ pub fn program() -> Result<PathBuf, TestbedError> {
     if own.file_name().is_some_and(|name| name == "kruise-testbed") {
         return Ok(own);
     }
-    // Tests run from target/<profile>/deps; cargo answers at once when the binary is up to date.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = std::process::Command::new(cargo)
-        .args(["build", "--quiet", "--package", "kruise-testbed", "--bin", "kruise-testbed"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status()
-        .map_err(TestbedError::io("starting cargo to build the keeper"))?;
-    let profile_dir = own.ancestors().find(|dir| dir.join("kruise-testbed").is_file()).map(Path::to_owned);
-    match profile_dir {
-        Some(dir) if status.success() => Ok(dir.join("kruise-testbed")),
-        Some(_) | None => Err(TestbedError::Unfit(
-            "the program kruise-testbed was not found beside the tests: run `cargo build -p kruise-testbed`"
-                .into(),
-        )),
-    }
+    crate::cargo::build("kruise-testbed")
 }
 
-fn addresses(first: u16, fixed: Option<u16>) -> Result<Addresses, TestbedError> {
+fn addresses(first: u16, fixed: Option<u16>, ground: Option<&Ground>) -> Result<Addresses, TestbedError> {
     if let Some(port) = fixed
         && std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err()
     {
         return Err(TestbedError::PortInUse { port });
     }
+    // Real nodes and their pods reach the API server over the bridge, everybody else on loopback.
+    let (bind, advertise, services) = match ground.map(Ground::network) {
+        Some(network) => (
+            Ipv4Addr::UNSPECIFIED,
+            network.host(),
+            Services { range: network.services(), first: network.api_service() },
+        ),
+        None => (Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, Services::default()),
+    };
     Ok(Addresses {
         etcd: first,
         etcd_peer: first + 1,
         api_server: fixed.unwrap_or(first + 2),
         controller_manager: first + 3,
         scheduler: first + 4,
-        bind: Ipv4Addr::LOCALHOST,
-        advertise: Ipv4Addr::LOCALHOST,
+        bind,
+        advertise,
+        services,
     })
 }
 
@@ -255,7 +287,7 @@ async fn client_at(kubeconfig: &Path, user_agent: &str, port: Option<u16>) -> Re
 }
 
 /// The last lines of a log, for an error message.
-fn tail(log: &Path) -> String {
+pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
     let lines: Vec<&str> = text.lines().rev().take(10).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join("\n")

@@ -11,10 +11,6 @@ use crate::components::Binaries;
 use crate::keeper::Start;
 use crate::kubeconfig;
 
-/// First address of the Service range: where pods find the API server.
-const SERVICE_RANGE: &str = "10.96.0.0/16";
-const SERVICE_ADDRESS: &str = "10.96.0.1";
-
 /// Where the parts listen. All on loopback, but the API server also on `bind` when real nodes must reach it.
 #[derive(Debug, Clone)]
 pub struct Addresses {
@@ -26,6 +22,21 @@ pub struct Addresses {
     /// What the API server binds to and tells pods.
     pub bind: Ipv4Addr,
     pub advertise: Ipv4Addr,
+    pub services: Services,
+}
+
+/// The addresses that Services get.
+#[derive(Debug, Clone)]
+pub struct Services {
+    pub range: String,
+    /// The first of them: where pods find the API server.
+    pub first: Ipv4Addr,
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        Self { range: "10.96.0.0/16".into(), first: Ipv4Addr::new(10, 96, 0, 1) }
+    }
 }
 
 /// Everything on disk that the command lines refer to.
@@ -65,7 +76,7 @@ impl Files {
             ]
             .map(str::to_owned),
         );
-        api_names.extend([SERVICE_ADDRESS.to_owned(), at.advertise.to_string()]);
+        api_names.extend([at.services.first.to_string(), at.advertise.to_string()]);
         let api_server = authority.issue(
             "apiserver",
             &Subject { common_name: "kube-apiserver", names: api_names, ..Subject::default() },
@@ -133,7 +144,7 @@ pub fn api_server(files: &Files, at: &Addresses, binaries: &Binaries) -> Start {
         ("service-account-key-file", show(&files.authority.file("sa.pub"))),
         ("service-account-signing-key-file", show(&files.authority.file("sa.key"))),
         ("service-account-issuer", "https://kubernetes.default.svc".into()),
-        ("service-cluster-ip-range", SERVICE_RANGE.into()),
+        ("service-cluster-ip-range", at.services.range.clone()),
         ("authorization-mode", "Node,RBAC".into()),
         ("enable-admission-plugins", "NodeRestriction".into()),
         ("allow-privileged", "true".into()),

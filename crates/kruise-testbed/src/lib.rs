@@ -8,14 +8,20 @@
 //! [`keeper`] process start the parts, so that they end with us whatever ends us.
 
 pub mod bench;
+mod cargo;
 pub mod certs;
 pub mod cluster;
 pub mod components;
 mod control_plane;
 pub mod crds;
+pub mod demo;
 mod error;
+pub mod images;
 pub mod keeper;
 mod kubeconfig;
+pub mod manager;
+pub mod node;
+pub mod registry;
 mod shared;
 pub mod simnodes;
 pub mod up;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
 use kruise_testbed::simnodes::{self, SimNodes};
-use kruise_testbed::{bench, cluster, keeper, up};
+use kruise_testbed::{bench, cluster, demo, keeper, up};
 
 #[derive(Debug, Parser)]
 #[command(about = "A real Kubernetes on this machine")]
@@ -32,6 +32,14 @@ enum Command {
         kubeconfig: PathBuf,
         #[arg(long, default_value_t = 50)]
         nodes: usize,
+    },
+    /// Roll out a sample on a running cluster
+    Demo {
+        #[arg(long, env = "KUBECONFIG")]
+        kubeconfig: PathBuf,
+        /// The checkout, where the sample is
+        #[arg(long, default_value = ".")]
+        root: PathBuf,
     },
     /// Measure rollouts: wall time, writes per pod, CPU and memory of a manager, and the floor
     Bench(Bench),
@@ -116,6 +124,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Up(arguments) => on_runtime(bring_up(arguments)),
         Command::Simnodes { kubeconfig, nodes } => on_runtime(simulate(kubeconfig, nodes)),
+        Command::Demo { kubeconfig, root } => Ok(demo::run(&kubeconfig, &root)?),
         Command::Bench(arguments) => on_runtime(measure(arguments)),
         Command::Keeper => Ok(keeper::serve(&keeper::root())?),
         Command::Exec { keeper, program, args } => {

@@ -9,7 +9,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::json;
 
 use crate::simnodes::{self, SimNodes};
-use crate::{Cluster, Options, TestbedError, wait};
+use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 
 /// Enough for zones, for spreading and for a node or two to go away.
 const NODES: usize = 12;
@@ -90,7 +90,10 @@ fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
 }
 
 async fn start() -> Result<Shared, TestbedError> {
-    let cluster = Cluster::start(Options::default()).await?;
+    let program = manager::program()?;
+    let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await?;
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, NODES).await?;
+    crds::install(&cluster.client()).await?;
+    manager::start(&cluster, &program, &[]).await?;
     Ok(Shared { cluster, nodes })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use kube::Client;
 
 use crate::simnodes::{self, SimNodes};
-use crate::{Cluster, Options, TestbedError, cluster, crds};
+use crate::{Cluster, Options, TestbedError, cluster, crds, manager};
 
 /// What to bring up.
 #[derive(Debug, Clone)]
@@ -34,9 +34,9 @@ pub async fn run_existing(kubeconfig: &Path, manager: &Path) -> Result<(), Testb
     let server = client.apiserver_version().await.map_err(TestbedError::api("its version"))?;
     say(&format!("found Kubernetes {}", server.git_version));
     install_crds(&client).await?;
+    manager::namespace(&client).await?;
     let mut child = tokio::process::Command::new(manager)
-        .arg("--kubeconfig")
-        .arg(kubeconfig)
+        .args(manager::args(kubeconfig))
         .kill_on_drop(true)
         .spawn()
         .map_err(TestbedError::io(format!("starting {}", manager.display())))?;
@@ -59,8 +59,7 @@ async fn bring_up(settings: &Settings) -> Result<(), TestbedError> {
     say(&format!("{} simulated nodes registered", nodes.names().len()));
     install_crds(&cluster.client()).await?;
     if let Some(manager) = &settings.manager {
-        let args = ["--kubeconfig".to_owned(), cluster.kubeconfig().display().to_string()];
-        cluster.spawn("kruise-manager", manager.clone(), args.to_vec())?;
+        manager::start(&cluster, manager, &[]).await?;
         say("manager started");
     }
     let shown = KubeconfigCopy::make(&cluster, settings.write_kubeconfig.as_deref())?;
@@ -77,7 +76,7 @@ async fn install_crds(client: &Client) -> Result<(), TestbedError> {
 /// Returns only when a part ends that should not.
 async fn watch_parts(cluster: &Cluster) -> Result<(), TestbedError> {
     let mut parts: Vec<&str> = cluster.pids().iter().map(|(name, _)| *name).collect();
-    parts.push("kruise-manager");
+    parts.push(manager::PART);
     loop {
         for part in &parts {
             if let Some(status) = cluster.ended(part) {

@@ -66,7 +66,7 @@ pub fn demo() -> anyhow::Result<()> {
     );
     must(cargo().args(["build", "--quiet", "--package", "kruise-testbed"]))?;
     let mut testbed = Command::new(program("debug", "kruise-testbed"));
-    testbed.arg("demo").arg("--kubeconfig").arg(kubeconfig());
+    testbed.arg("demo").arg("--kubeconfig").arg(kubeconfig()).arg("--root").arg(root());
     Err(anyhow::anyhow!("starting {testbed:?}: {}", testbed.exec()))
 }
 

@@ -97,6 +97,13 @@ pub struct Fault {
 }
 
 impl Spec {
+    /// The keys of the template's topology spread constraints: which node labels matter (CS-52).
+    pub fn topology_keys(&self) -> BTreeSet<&str> {
+        let list =
+            self.template.template.pointer("/spec/topologySpreadConstraints").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|one| one.get("topologyKey")?.as_str()).collect()
+    }
+
     /// Reads `.spec` of a v1beta1 object. `excluded` is the manager's flag for CS-35.
     pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
         let read = Reader { object: spec, at: "spec" };

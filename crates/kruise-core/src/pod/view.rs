@@ -17,6 +17,7 @@ use crate::time;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "Wire")]
 pub struct PodView {
+    pub namespace: Arc<str>,
     pub name: PodName,
     pub uid: Uid,
     pub version: ResourceVersion,
@@ -205,6 +206,7 @@ impl PodView {
 
     /// Replaces the strings that many pods have in common by the pool's copies.
     pub fn share(&mut self, pool: &mut impl FnMut(&str) -> Arc<str>) {
+        self.namespace = pool(&self.namespace);
         self.labels.share(pool);
         self.annotations.share(pool);
         for text in self.finalizers.iter_mut().chain(&mut self.readiness_gates).chain(&mut self.node) {

@@ -28,6 +28,8 @@ pub(super) struct Wire {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
+    #[serde(default)]
+    namespace: Arc<str>,
     name: String,
     #[serde(default)]
     uid: String,
@@ -113,6 +115,7 @@ impl From<Wire> for PodView {
             }
         }
         Self {
+            namespace: metadata.namespace,
             name: PodName::new(metadata.name),
             uid: Uid::new(metadata.uid),
             version: ResourceVersion::new(metadata.resource_version),

@@ -128,7 +128,6 @@ impl Turn<'_> {
             last_state: old.map(|old| last_state(old, self.now)).unwrap_or_default(),
             resources: Some(container.resources.clone()),
             allocated_resources: container.resources.requests.clone(),
-            rest: old.map(|old| old.rest.clone()).unwrap_or_default(),
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -121,9 +120,6 @@ pub struct ContainerStatus {
     pub resources: Option<Resources>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub allocated_resources: BTreeMap<String, String>,
-    /// Fields that a newer API server fills in: replaced as we found them.
-    #[serde(flatten)]
-    pub rest: BTreeMap<String, Value>,
 }
 
 /// At most one is set, as in the API.

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::node::cleanup::Leftover;
+
 /// One thing to undo. Each is safe to run twice and safe to run when there is nothing to undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cleanup {
     RemoveDir(PathBuf),
+    Node(Leftover),
 }
 
 impl Cleanup {
@@ -19,6 +22,7 @@ impl Cleanup {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 Ok(()) | Err(_) => Ok(()),
             },
+            Self::Node(leftover) => leftover.remove(),
         }
     }
 }

@@ -1,0 +1,191 @@
+//! Wires the CloneSet controller: what wakes it and what its view is made of. Decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kruise_core::chain::{Purpose, Resource as Target};
+use kruise_core::cloneset::{Failures, PreparingDelete, View, plan};
+use kruise_core::gates::Gates;
+use kruise_core::ids::PodName;
+use kruise_core::inplace::Resize;
+use kruise_core::plan::Plan;
+use kruise_runtime::apply::Resources;
+use kruise_runtime::cache::{Cached, Index, Store};
+use kruise_runtime::controller::{Planner, Turn};
+use kruise_runtime::events::Subject;
+use kruise_runtime::queue::Queue;
+use kruise_runtime::{Key, Resource};
+
+use crate::objects::{Claim, CloneSet, Pod, PullJob, Revision, index};
+use crate::stores::Stores;
+
+/// Everything a view of a CloneSet is made of.
+pub struct CloneSets {
+    stores: Arc<Stores>,
+    gates: Gates,
+    resize: Resize,
+    excluded: PreparingDelete,
+}
+
+impl CloneSets {
+    pub fn new(stores: Arc<Stores>, gates: Gates, resize: Resize, excluded: PreparingDelete) -> Self {
+        Self { stores, gates, resize, excluded }
+    }
+
+    /// CS-83, without the delay: the barrier makes it needless.
+    pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
+        let waker = Arc::clone(queue);
+        stores.clonesets.on_change(move |change| {
+            if let Some(object) = change.new.or(change.old) {
+                waker.add(object.key());
+            }
+        });
+        wake_owner(stores, queue, &stores.pods);
+        wake_owner(stores, queue, &stores.claims);
+        wake_owner(stores, queue, &stores.revisions);
+        if let Some(jobs) = &stores.pull_jobs {
+            wake_owner(stores, queue, jobs);
+        }
+    }
+
+    fn view(&self, object: &CloneSet, turn: &Turn) -> View {
+        let mut view = View::of(&object.object, self.excluded);
+        let uid = view.uid.clone();
+        let stores = &self.stores;
+        let pods = stores.pods.by(Index::Owner, uid.as_str()).iter().map(|pod| Arc::clone(&pod.0)).collect();
+        let orphans = stores.revisions.by(index::ORPHAN, &view.namespace);
+        let orphans = orphans.into_iter().filter(|revision| is_selected(&view, revision));
+        let owned = stores.revisions.by(Index::Owner, uid.as_str()).into_iter();
+        let revisions = owned.chain(orphans).filter_map(|revision| revision.view.clone()).collect();
+        view = view.with(pods, revisions);
+        self.add_claims(&mut view);
+        if let Some(jobs) = &stores.pull_jobs {
+            view.pull_jobs = jobs.by(Index::Owner, uid.as_str()).iter().map(|job| job.view()).collect();
+        }
+        self.add_nodes(&mut view);
+        view.gates = self.gates.clone();
+        view.resize = self.resize;
+        view.failures = failures(&turn.failures);
+        view.seed = turn.seed;
+        view
+    }
+
+    fn add_claims(&self, view: &mut View) {
+        let mut claims: BTreeMap<Key, Arc<Claim>> = BTreeMap::new();
+        let mut add =
+            |found: Vec<Arc<Claim>>| claims.extend(found.into_iter().map(|claim| (claim.key(), claim)));
+        add(self.stores.claims.by(Index::Owner, view.uid.as_str()));
+        if view.spec.as_ref().is_ok_and(|spec| !spec.claim_templates.is_empty()) {
+            let middle = format!("-{}-", view.name);
+            let mut named = self.stores.claims.by(index::INSTANCE, &view.namespace);
+            named.retain(|claim| claim.meta.meta.name.contains(&middle));
+            add(named);
+        }
+        view.strangers = claims.values().filter_map(|claim| self.stranger(view, claim.instance()?)).collect();
+        view.claims = claims.values().map(|claim| claim.view(&view.uid)).collect();
+    }
+
+    /// A pod of somebody else that has the name of one of our instances (B7).
+    fn stranger(&self, view: &View, instance: &str) -> Option<PodName> {
+        let key = Key::new(view.namespace.as_str(), format!("{}-{instance}", view.name));
+        let pod = self.stores.pods.get(&key)?;
+        let is_ours = pod.0.owners.iter().any(|owner| owner.uid == view.uid);
+        (!is_ours).then(|| pod.0.name.clone())
+    }
+
+    fn add_nodes(&self, view: &mut View) {
+        let names: BTreeSet<Arc<str>> = view.pods.iter().filter_map(|pod| pod.node.clone()).collect();
+        let keys: BTreeSet<String> = match &view.spec {
+            Ok(spec) => spec.topology_keys().into_iter().map(str::to_owned).collect(),
+            Err(_) => BTreeSet::new(),
+        };
+        for name in names {
+            let Some(node) = self.stores.nodes.get(&Key::new("", Arc::clone(&name))) else { continue };
+            if node.is_virtual() {
+                view.virtual_nodes.insert(name.to_string());
+            }
+            if !keys.is_empty() {
+                let labels = node.labels().iter().filter(|(key, _)| keys.contains(*key));
+                let labels = labels.map(|(key, value)| (key.clone(), value.clone())).collect();
+                view.node_labels.insert(name.to_string(), labels);
+            }
+        }
+    }
+}
+
+impl Planner for CloneSets {
+    fn name(&self) -> &'static str {
+        "cloneset-controller"
+    }
+
+    fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
+        let object = self.stores.clonesets.get(key)?;
+        Some(plan(&self.view(&object, turn), turn.now))
+    }
+
+    fn subject(&self, key: &Key) -> Option<Subject> {
+        let object = self.stores.clonesets.get(key)?;
+        Some(Subject {
+            api_version: CloneSet::RESOURCE.api_version(),
+            kind: CloneSet::RESOURCE.kind,
+            namespace: Arc::clone(&object.meta.namespace),
+            name: Arc::clone(&object.meta.name),
+            uid: object.meta.uid.clone(),
+        })
+    }
+}
+
+impl Resources for CloneSets {
+    fn of(&self, target: Target) -> Resource {
+        match target {
+            Target::Pod => Pod::RESOURCE,
+            Target::Claim => Claim::RESOURCE,
+            Target::Revision => Revision::RESOURCE,
+            Target::ImagePullJob => PullJob::RESOURCE,
+            Target::Workload => CloneSet::RESOURCE,
+        }
+    }
+}
+
+/// Wakes the CloneSets that own the object now or owned it before.
+fn wake_owner<T: Cached + Owned>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<T>) {
+    let (owners, queue) = (Arc::clone(stores), Arc::clone(queue));
+    store.on_change(move |change| {
+        for object in [change.old, change.new].into_iter().flatten() {
+            object.owners(&mut |uid| {
+                for owner in owners.clonesets.by(index::UID, uid) {
+                    queue.add(owner.key());
+                }
+            });
+        }
+    });
+}
+
+/// The owners of an object, by uid.
+trait Owned {
+    fn owners(&self, tell: &mut dyn FnMut(&str));
+}
+
+impl<T: Cached> Owned for T {
+    fn owners(&self, tell: &mut dyn FnMut(&str)) {
+        self.index(&mut |index, value| {
+            if index == Index::Owner {
+                tell(value);
+            }
+        });
+    }
+}
+
+/// SM-6: an orphan counts if the selector matches its labels.
+fn is_selected(view: &View, revision: &Revision) -> bool {
+    let (Ok(spec), Some(stored)) = (&view.spec, &revision.view) else { return false };
+    spec.selector.matches_map(&stored.labels)
+}
+
+fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
+    let first = |purposes: &[Purpose]| purposes.iter().find_map(|purpose| all.get(purpose).cloned());
+    Failures {
+        scale: first(&[Purpose::Create, Purpose::Delete, Purpose::Claims]),
+        update: first(&[Purpose::UpdateInPlace, Purpose::Recreate, Purpose::Refresh, Purpose::Revision]),
+    }
+}

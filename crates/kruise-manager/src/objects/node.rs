@@ -1,0 +1,51 @@
+//! Nodes: their labels, for spreading and to know where our daemon cannot run.
+
+use std::collections::BTreeMap;
+
+use kruise_runtime::cache::{Cached, Index};
+use kruise_runtime::{Key, Resource, Scope};
+use serde::Deserialize;
+
+use super::Meta;
+
+#[derive(Debug, Deserialize)]
+pub struct Node {
+    metadata: NodeMeta,
+}
+
+#[derive(Debug, Deserialize)]
+struct NodeMeta {
+    #[serde(flatten)]
+    meta: Meta,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+impl Node {
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.metadata.labels
+    }
+
+    /// A virtual node has no container runtime of its own, so our daemon is not there.
+    pub fn is_virtual(&self) -> bool {
+        self.labels().get("type").is_some_and(|kind| kind == "virtual-kubelet")
+    }
+}
+
+impl Cached for Node {
+    const RESOURCE: Resource = Resource::core("nodes", "Node", Scope::Cluster);
+
+    fn key(&self) -> Key {
+        self.metadata.meta.key()
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.meta.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.meta.resource_version
+    }
+
+    fn index(&self, _put: &mut dyn FnMut(Index, &str)) {}
+}

@@ -1,0 +1,41 @@
+//! Pods: the planner's own slim view, straight from the stream.
+
+use std::sync::Arc;
+
+use kruise_core::pod::PodView;
+use kruise_runtime::cache::{Cached, Index, Pool};
+use kruise_runtime::{Key, Resource, Scope};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Pod(pub Arc<PodView>);
+
+impl Cached for Pod {
+    const RESOURCE: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
+
+    fn key(&self) -> Key {
+        Key::new(Arc::clone(&self.0.namespace), self.0.name.as_str())
+    }
+
+    fn uid(&self) -> &str {
+        self.0.uid.as_str()
+    }
+
+    fn resource_version(&self) -> &str {
+        self.0.version.as_str()
+    }
+
+    fn index(&self, put: &mut dyn FnMut(Index, &str)) {
+        for owner in &self.0.owners {
+            put(Index::Owner, owner.uid.as_str());
+        }
+    }
+
+    fn share(&mut self, pool: &mut Pool) {
+        // Just decoded: nobody else holds it yet.
+        if let Some(view) = Arc::get_mut(&mut self.0) {
+            view.share(&mut |text: &str| pool.share(text));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! ImagePullJobs, as far as a workload that pre-downloads images knows them.
+
+use kruise_core::cloneset;
+use kruise_core::ids::Uid;
+use kruise_runtime::cache::{Cached, Index};
+use kruise_runtime::{Key, Resource};
+use serde::Deserialize;
+
+use super::Meta;
+
+#[derive(Debug, Deserialize)]
+pub struct PullJob {
+    metadata: Meta,
+}
+
+impl PullJob {
+    pub fn view(&self) -> cloneset::PullJob {
+        cloneset::PullJob {
+            name: self.metadata.name.to_string(),
+            uid: Uid::new(self.metadata.uid.as_str()),
+            deleted: self.metadata.deletion_timestamp,
+        }
+    }
+}
+
+impl Cached for PullJob {
+    const RESOURCE: Resource =
+        Resource::namespaced("apps.kruise.io", "v1beta1", "imagepulljobs", "ImagePullJob");
+
+    fn key(&self) -> Key {
+        self.metadata.key()
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+
+    fn index(&self, put: &mut dyn FnMut(Index, &str)) {
+        for owner in self.metadata.owner_references.iter().filter(|owner| owner.controller) {
+            put(Index::Owner, &owner.uid);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! ControllerRevisions. Those of other people's workloads are known by name only.
+
+use kruise_core::revision::Revision as View;
+use kruise_runtime::cache::{Cached, Index};
+use kruise_runtime::{Key, Resource};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::{Meta, index};
+
+const OUR_GROUP: &str = "apps.kruise.io/";
+
+#[derive(Debug)]
+pub struct Revision {
+    pub meta: Meta,
+    /// `None` for what cannot be ours.
+    pub view: Option<View>,
+}
+
+impl<'de> Deserialize<'de> for Revision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        let meta = Meta::deserialize(object.get("metadata").unwrap_or(&Value::Null))
+            .map_err(serde::de::Error::custom)?;
+        let owned_by_us = meta.owner_references.iter().any(|owner| owner.api_version.starts_with(OUR_GROUP));
+        let view = if owned_by_us || !meta.has_controller() { View::read(&object) } else { None };
+        Ok(Self { meta, view })
+    }
+}
+
+impl Cached for Revision {
+    const RESOURCE: Resource =
+        Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
+
+    fn key(&self) -> Key {
+        self.meta.key()
+    }
+
+    fn uid(&self) -> &str {
+        &self.meta.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.meta.resource_version
+    }
+
+    fn index(&self, put: &mut dyn FnMut(Index, &str)) {
+        for owner in &self.meta.owner_references {
+            put(Index::Owner, &owner.uid);
+        }
+        if !self.meta.has_controller() {
+            put(index::ORPHAN, &self.meta.namespace);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! From flags to running controllers, and back to a clean stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use kruise_core::inplace::Resize;
+use kruise_runtime::cache::WatchSettings;
+use kruise_runtime::clock::Clock;
+use kruise_runtime::controller::{Controller, Shared};
+use kruise_runtime::events::Recorder;
+use kruise_runtime::health;
+use kruise_runtime::lease::Candidate;
+use kruise_runtime::metrics::{Leading, Metrics};
+use kruise_runtime::queue::Queue;
+use kube::{Client, Config};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+
+use crate::controllers::CloneSets;
+use crate::flags::{Flags, planner_gates};
+use crate::stores::{PullJobs, Stores};
+
+/// A stopping leader gives plans that are being carried out this long to end.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+pub fn logging(flags: &Flags) {
+    let level = match flags.v {
+        0..=3 => "info",
+        4..=5 => "info,kruise_runtime=debug,kruise_manager=debug",
+        _ => "debug",
+    };
+    // The client library reports every answer that is not a success; what matters of them we report ourselves.
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| format!("{level},kube_client=off").into());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if flags.logging_format == "json" { builder.json().init() } else { builder.with_ansi(false).init() }
+}
+
+pub async fn run(flags: &Flags) -> anyhow::Result<()> {
+    let gates = flags.gates()?;
+    let client = client(flags).await?;
+    let server = client.apiserver_version().await.context("the API server cannot be reached")?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
+
+    let pull_jobs = if gates.on("ImagePullJobGate") { PullJobs::Used } else { PullJobs::Unused };
+    let stores = Arc::new(Stores::new(pull_jobs));
+    let seed = seed();
+    let shared = Shared {
+        client: client.clone(),
+        caches: Arc::new(stores.caches()),
+        recorder: Recorder::new("kruise-manager", Clock::system()),
+        clock: Clock::system(),
+        metrics: Arc::new(Metrics::default()),
+        back_off: flags.back_off(),
+        seed,
+    };
+    let _servers = Aborting(serve(flags, &shared).await?);
+    let queue = Arc::new(Queue::new(flags.back_off()));
+    CloneSets::wake(&stores, &queue);
+    // A standby keeps its caches warm: the watches run before and without leading.
+    let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
+    let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
+
+    let resize =
+        if has_resize_endpoint(&server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
+    let planner =
+        CloneSets::new(Arc::clone(&stores), planner_gates(&gates), resize, flags.preparing_delete());
+    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+    let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
+    tokio::select! {
+        biased;
+        signal = stop_signal() => return signal,
+        () = ready(&stores, candidate.as_ref()) => {}
+    }
+    shared.metrics.leads(Leading::Yes);
+    tracing::info!(clonesets = stores.clonesets.len(), pods = stores.pods.len(), "leading");
+    let workers = controller.start(flags.cloneset_workers);
+    let outcome = tokio::select! {
+        biased;
+        signal = stop_signal() => signal,
+        () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
+    };
+    queue.close();
+    wait_for(workers).await;
+    if let Some(candidate) = &candidate {
+        candidate.release().await;
+    }
+    outcome
+}
+
+/// Caches are filled first, so that a new leader acts at once.
+async fn ready(stores: &Stores, candidate: Option<&Candidate>) {
+    stores.synced().await;
+    if let Some(candidate) = candidate {
+        candidate.acquire().await;
+    }
+}
+
+async fn lost(candidate: Option<&Candidate>) {
+    match candidate {
+        Some(candidate) => candidate.hold().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_for(workers: Vec<JoinHandle<()>>) {
+    let deadline = Instant::now() + STOP_WITHIN;
+    for worker in workers {
+        if tokio::time::timeout_at(deadline, worker).await.is_err() {
+            tracing::warn!("a plan was still being carried out at the end; its successor will go on");
+        }
+    }
+}
+
+async fn client(flags: &Flags) -> anyhow::Result<Client> {
+    let config = match flags.kubeconfig() {
+        Some(path) => {
+            let read =
+                kube::config::Kubeconfig::read_from(&path).with_context(|| path.display().to_string())?;
+            Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default()).await?
+        }
+        None => {
+            Config::infer().await.context("no kubeconfig was given and this is not a pod of a cluster")?
+        }
+    };
+    Ok(Client::try_from(config)?)
+}
+
+async fn serve(flags: &Flags, shared: &Shared) -> anyhow::Result<Vec<JoinHandle<()>>> {
+    let mut tasks = Vec::new();
+    if let Some(listener) = listen(&flags.health_probe_addr).await? {
+        let serving = health::serve_health(listener, Arc::clone(&shared.caches));
+        tasks.push(tokio::spawn(async move { report(serving.await) }));
+    }
+    if let Some(listener) = listen(&flags.metrics_addr).await? {
+        let serving = health::serve_metrics(listener, Arc::clone(&shared.metrics));
+        tasks.push(tokio::spawn(async move { report(serving.await) }));
+    }
+    Ok(tasks)
+}
+
+/// `0` switches a server off, as with the original's library.
+async fn listen(address: &str) -> anyhow::Result<Option<TcpListener>> {
+    if address == "0" {
+        return Ok(None);
+    }
+    let parsed = health::address(address).map_err(anyhow::Error::msg)?;
+    let listener = TcpListener::bind(parsed).await;
+    listener.map(Some).with_context(|| format!("{address} cannot be listened on: is it in use?"))
+}
+
+fn report(ended: std::io::Result<()>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "an HTTP server of the manager ended");
+    }
+}
+
+fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = std::env::var("POD_NAMESPACE").unwrap_or_else(|_| "kruise-system".into());
+    Candidate {
+        client: client.clone(),
+        clock: Clock::system(),
+        namespace: Some(flags.leader_election_namespace.clone())
+            .filter(|text| !text.is_empty())
+            .unwrap_or(own),
+        name: flags.leader_election_id.clone(),
+        identity: format!("{}_{seed:016x}", host.trim()),
+        timings: flags.timings(),
+    }
+}
+
+/// The only randomness of the process: names and jitter follow from it.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// `pods/resize` exists from 1.32 on (SM-36); what cannot be read counts as older.
+fn has_resize_endpoint(major: &str, minor: &str) -> bool {
+    let number =
+        |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>();
+    matches!((number(major), number(minor)), (Ok(major), Ok(minor)) if (major, minor) >= (1, 32))
+}
+
+async fn stop_signal() -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        biased;
+        result = tokio::signal::ctrl_c() => result?,
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping");
+    Ok(())
+}
+
+/// Tasks that end with the scope.
+struct Aborting(Vec<JoinHandle<()>>);
+
+impl Drop for Aborting {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_resize_endpoint;
+
+    #[test]
+    fn sm_36_resize_endpoint_from_1_32_on() {
+        for (major, minor, expected) in
+            [("1", "32", true), ("1", "31+", false), ("2", "0", true), ("x", "40", false)]
+        {
+            assert_eq!(has_resize_endpoint(major, minor), expected, "{major}.{minor}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One write, one HTTP request. Of the answer only version and uid are read.
+
+use std::time::Duration;
+
+use http::{Method, Request, header};
+use kruise_core::chain::{Act, Part, Patch};
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ApplyError;
+use crate::cache::Version;
+use crate::{Key, Resource};
+
+/// A write that has not been answered after this long may or may not have happened.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Makes the requests of one controller.
+#[derive(Clone)]
+pub struct Caller {
+    client: Client,
+    /// `kruise-manager/<controller>`: by it the server's logs tell controllers apart.
+    user_agent: String,
+}
+
+/// What a write left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    At(Version),
+    /// Deleted and gone.
+    Removed {
+        uid: String,
+    },
+    /// It was gone before.
+    Nothing,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Answer {
+    metadata: AnswerMeta,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct AnswerMeta {
+    resource_version: String,
+}
+
+impl Caller {
+    pub fn new(client: Client, user_agent: impl Into<String>) -> Self {
+        Self { client, user_agent: user_agent.into() }
+    }
+
+    /// Carries out one act of a plan.
+    pub async fn write(&self, resource: Resource, object: &Key, act: &Act) -> Result<Written, ApplyError> {
+        let path = resource.object(&object.namespace, &object.name);
+        match act {
+            Act::Create(body) => {
+                let collection = resource.collection(&object.namespace);
+                let call = Call { method: Method::POST, path: collection, content: JSON, body: body.clone() };
+                self.versioned(object, &call).await
+            }
+            Act::Patch { part, patch } => self.versioned(object, &patch_call(path, *part, patch)).await,
+            Act::Delete { uid, version } => {
+                let mut preconditions = json!({"uid": uid.as_str()});
+                if let (Some(version), Some(map)) = (version, preconditions.as_object_mut()) {
+                    map.insert("resourceVersion".to_owned(), version.as_str().into());
+                }
+                self.delete(object, path, uid.as_str(), preconditions).await
+            }
+            Act::DeleteUnlessPodExists { uid, .. } => {
+                self.delete(object, path, uid.as_str(), json!({"uid": uid.as_str()})).await
+            }
+            // Budgets come with their own kind; until then nobody refuses.
+            Act::AskBudget => Ok(Written::Nothing),
+        }
+    }
+
+    /// A live read: the object as JSON, or that there is none.
+    pub async fn read(&self, resource: Resource, object: &Key) -> Result<Option<String>, ApplyError> {
+        let path = resource.object(&object.namespace, &object.name);
+        match self.send(object, &Call { method: Method::GET, path, content: JSON, body: Value::Null }).await {
+            Ok(text) => Ok(Some(text)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(ApplyError::of(object, &error)),
+        }
+    }
+
+    async fn delete(
+        &self,
+        object: &Key,
+        path: String,
+        uid: &str,
+        preconditions: Value,
+    ) -> Result<Written, ApplyError> {
+        // Dependents go in the background, as they do when a user deletes something.
+        let body = json!({"preconditions": preconditions, "propagationPolicy": "Background"});
+        match self.send(object, &Call { method: Method::DELETE, path, content: JSON, body }).await {
+            // A pod that ends gracefully is answered with its new version, what is gone at once with a status.
+            Ok(text) => match version_of(&text) {
+                Version(0) => Ok(Written::Removed { uid: uid.to_owned() }),
+                version => Ok(Written::At(version)),
+            },
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Nothing),
+            Err(error) => Err(ApplyError::of(object, &error)),
+        }
+    }
+
+    async fn versioned(&self, object: &Key, call: &Call) -> Result<Written, ApplyError> {
+        let sent = self.send(object, call).await;
+        sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of(object, &error))
+    }
+
+    async fn send(&self, object: &Key, call: &Call) -> Result<String, kube::Error> {
+        let bytes = if call.body.is_null() {
+            Vec::new()
+        } else {
+            serde_json::to_vec(&call.body).map_err(kube::Error::SerdeError)?
+        };
+        let request = Request::builder()
+            .method(&call.method)
+            .uri(&call.path)
+            .header(header::CONTENT_TYPE, call.content)
+            .header(header::USER_AGENT, &self.user_agent)
+            .body(bytes)
+            .map_err(kube::Error::HttpError)?;
+        match tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                Err(kube::Error::Service(format!("no answer about {object} in {ANSWER_WITHIN:?}").into()))
+            }
+        }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// One HTTP request; no body if it is null.
+struct Call {
+    method: Method,
+    path: String,
+    content: &'static str,
+    body: Value,
+}
+
+fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
+    let path = object
+        + match part {
+            Part::Object => "",
+            Part::Status => "/status",
+            Part::Resize => "/resize",
+        };
+    let (content, body) = match patch {
+        Patch::Json(ops) => ("application/json-patch+json", json!(ops)),
+        Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.clone()),
+        Patch::Merge(body) => ("application/merge-patch+json", body.clone()),
+    };
+    Call { method: Method::PATCH, path, content, body }
+}
+
+/// The version that an object's JSON carries; 0 for a status.
+pub fn version_of(text: &str) -> Version {
+    let answer: Answer = serde_json::from_str(text).unwrap_or_default();
+    Version::read(&answer.metadata.resource_version)
+}

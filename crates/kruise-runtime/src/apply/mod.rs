@@ -1,0 +1,152 @@
+//! Carrying out a plan: chains side by side, the writes of a chain in order, creations with a slow start.
+
+mod call;
+mod error;
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
+use kruise_core::plan::Plan;
+
+pub use call::{Caller, Written, version_of};
+pub use error::{ApplyError, Next};
+
+use crate::barrier::Barrier;
+use crate::{Key, Resource};
+
+/// Writes of one plan in flight; more than the API server of a small cluster can use, fewer than would crowd out others.
+const AT_ONCE: usize = 48;
+
+/// Which resource type a write of a plan is about.
+pub trait Resources: Send + Sync {
+    fn of(&self, resource: kruise_core::chain::Resource) -> Resource;
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The first failure of each purpose.
+    pub failures: BTreeMap<Purpose, ApplyError>,
+    pub events: Vec<Event>,
+    pub writes: usize,
+}
+
+impl Outcome {
+    /// What to do with the key: the most careful answer of all failures.
+    pub fn next(&self) -> Next {
+        self.failures.values().map(ApplyError::next).max().unwrap_or(Next::Settle)
+    }
+}
+
+/// Everything a plan needs to be carried out.
+pub struct Applier<'a> {
+    pub caller: &'a Caller,
+    pub resources: &'a dyn Resources,
+    pub barrier: &'a Barrier,
+    pub key: &'a Key,
+}
+
+impl Applier<'_> {
+    /// Runs all chains, then the status. One failing chain stops only later creations (CS-42), never another chain.
+    pub async fn apply(&self, plan: &Plan) -> Outcome {
+        let mut outcome = Outcome { events: plan.events.clone(), ..Outcome::default() };
+        let (creations, others): (Vec<&Chain>, Vec<&Chain>) =
+            plan.chains.iter().partition(|chain| chain.purpose == Purpose::Create);
+        // Revisions and claims come first where creations refer to them: they are chains of their own only if not.
+        self.side_by_side(&others, &mut outcome).await;
+        self.slowly(&creations, &mut outcome).await;
+        if let Some(status) = &plan.status {
+            match self.write(status, &mut outcome.writes).await {
+                Ok(()) => {}
+                Err(error) => outcome.fail(Purpose::Refresh, error),
+            }
+        }
+        outcome
+    }
+
+    async fn side_by_side(&self, chains: &[&Chain], outcome: &mut Outcome) {
+        let mut waiting = chains.iter();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < AT_ONCE
+                && let Some(chain) = waiting.next()
+            {
+                running.push(self.run(chain));
+            }
+            match running.next().await {
+                Some((chain, writes, result)) => outcome.take(chain, writes, result),
+                None => return,
+            }
+        }
+    }
+
+    /// One, two, four, … at once; after a failure its batch is finished and the rest is left for the next plan.
+    async fn slowly(&self, chains: &[&Chain], outcome: &mut Outcome) {
+        let (mut rest, mut size) = (chains, 1);
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
+            self.side_by_side(batch, outcome).await;
+            if outcome.failures.contains_key(&Purpose::Create) {
+                return;
+            }
+            (rest, size) = (later, size * 2);
+        }
+    }
+
+    async fn run<'c>(&self, chain: &'c Chain) -> (&'c Chain, usize, Result<(), ApplyError>) {
+        let mut writes = 0;
+        for write in &chain.writes {
+            if let Err(error) = self.write(write, &mut writes).await {
+                return (chain, writes, Err(error));
+            }
+        }
+        (chain, writes, Ok(()))
+    }
+
+    async fn write(&self, write: &Write, writes: &mut usize) -> Result<(), ApplyError> {
+        let resource = self.resources.of(write.resource);
+        let object = Key::new(self.key.namespace.clone(), write.name.as_str());
+        if let Act::DeleteUnlessPodExists { pod, .. } = &write.act {
+            let pods = self.resources.of(kruise_core::chain::Resource::Pod);
+            let pod = Key::new(self.key.namespace.clone(), pod.as_str());
+            if self.caller.read(pods, &pod).await?.is_some() {
+                return Ok(());
+            }
+        }
+        *writes += 1;
+        match self.caller.write(resource, &object, &write.act).await {
+            Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
+            Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
+            Ok(Written::Nothing) => {}
+            Err(error) => {
+                if error.is_unsure() {
+                    self.barrier.unsure(self.key, resource, &object);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    fn take(&mut self, chain: &Chain, writes: usize, result: Result<(), ApplyError>) {
+        self.writes += writes;
+        match result {
+            Ok(()) => self.events.extend(chain.done.clone()),
+            Err(error) => {
+                // A conflict is normal and no news for a user.
+                if let (Some(reason), false) = (chain.failed, matches!(error.next(), Next::Replan)) {
+                    self.events.push(Event { kind: EventKind::Warning, reason, message: error.to_string() });
+                }
+                self.fail(chain.purpose, error);
+            }
+        }
+    }
+
+    fn fail(&mut self, purpose: Purpose, error: ApplyError) {
+        self.failures.entry(purpose).or_insert(error);
+    }
+}

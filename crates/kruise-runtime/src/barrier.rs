@@ -1,0 +1,240 @@
+//! Read your own writes: after a write, its key is not planned again before the cache has seen it.
+//!
+//! No expectations and no guessing. The watch of a resource type delivers versions in order, so a cache that has come
+//! to the version of a write has seen it. Where the outcome of a write is unknown, or the watch takes too long, a live
+//! read brings the object into the cache before anything else happens.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::cache::Version;
+use crate::{Key, Resource};
+
+/// After this long the objects are read live instead of waiting for the watch.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the caches know, as far as a barrier needs it.
+pub trait Seen {
+    /// How far the watch of a resource type has come; `None` for a type without cache, which is not waited for.
+    fn watch(&self, resource: Resource) -> Option<Version>;
+
+    /// Version and uid of an object in the cache.
+    fn object(&self, resource: Resource, key: &Key) -> Option<(Version, String)>;
+}
+
+/// Whether a key may be planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pass {
+    Open,
+    /// Not yet; an event will wake the key, and at this time a live read decides.
+    Wait {
+        until: Instant,
+    },
+    /// These objects must be read live into the cache first.
+    Ask(Vec<(Resource, Key)>),
+}
+
+/// What a live read found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    At(Version),
+    Nothing,
+}
+
+#[derive(Debug, Default)]
+pub struct Barrier(Mutex<HashMap<Key, Awaited>>);
+
+/// What one key waits for, by object.
+#[derive(Debug)]
+struct Awaited {
+    wants: BTreeMap<(Resource, Key), Want>,
+    since: Instant,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Want {
+    /// The cache must have this version or a newer one.
+    At(Version),
+    /// This object must have left the cache.
+    Gone { uid: String },
+    /// The write may or may not have happened.
+    Unsure,
+}
+
+impl Barrier {
+    /// A write made for `key` came back with this version.
+    pub fn wrote(&self, key: &Key, resource: Resource, object: &Key, version: Version) {
+        self.want(key, resource, object, Want::At(version));
+    }
+
+    /// An object was deleted and is gone already.
+    pub fn removed(&self, key: &Key, resource: Resource, object: &Key, uid: &str) {
+        self.want(key, resource, object, Want::Gone { uid: uid.to_owned() });
+    }
+
+    /// Nobody knows whether a write happened.
+    pub fn unsure(&self, key: &Key, resource: Resource, object: &Key) {
+        self.want(key, resource, object, Want::Unsure);
+    }
+
+    /// A live read of what [`Pass::Ask`] named, already brought into the cache.
+    pub fn found(&self, key: &Key, resource: Resource, object: &Key, found: Found) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(awaited) = all.get_mut(key) else { return };
+        let at = (resource, object.clone());
+        match found {
+            Found::At(version) => awaited.wants.insert(at, Want::At(version)),
+            Found::Nothing => awaited.wants.remove(&at),
+        };
+    }
+
+    /// May the key be planned? Call before every plan.
+    pub fn pass(&self, key: &Key, seen: &(impl Seen + ?Sized)) -> Pass {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(awaited) = all.get_mut(key) else { return Pass::Open };
+        awaited.wants.retain(|(resource, object), want| !is_seen(want, *resource, object, seen));
+        if awaited.wants.is_empty() {
+            all.remove(key);
+            return Pass::Open;
+        }
+        let until = awaited.since + PATIENCE;
+        if until <= Instant::now() {
+            awaited.since = Instant::now(); // If the live read fails, the next one comes after the same time.
+            return Pass::Ask(awaited.wants.keys().cloned().collect());
+        }
+        let unsure = awaited.wants.iter().filter(|(_, want)| **want == Want::Unsure);
+        let unsure: Vec<_> = unsure.map(|(at, _)| at.clone()).collect();
+        if unsure.is_empty() { Pass::Wait { until } } else { Pass::Ask(unsure) }
+    }
+
+    /// The object is gone for good; so is what it waited for.
+    pub fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    fn want(&self, key: &Key, resource: Resource, object: &Key, want: Want) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let awaited =
+            all.entry(key.clone()).or_insert_with(|| Awaited { wants: BTreeMap::new(), since: now });
+        awaited.since = now;
+        awaited.wants.insert((resource, object.clone()), want);
+    }
+}
+
+fn is_seen(want: &Want, resource: Resource, object: &Key, seen: &(impl Seen + ?Sized)) -> bool {
+    let Some(watch) = seen.watch(resource) else { return true };
+    match want {
+        Want::At(version) => {
+            watch >= *version || seen.object(resource, object).is_some_and(|(cached, _)| cached >= *version)
+        }
+        Want::Gone { uid } => seen.object(resource, object).is_none_or(|(_, cached)| cached != *uid),
+        Want::Unsure => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scope;
+
+    const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
+    const CLAIMS: Resource =
+        Resource::core("persistentvolumeclaims", "PersistentVolumeClaim", Scope::Namespaced);
+
+    #[derive(Default)]
+    struct World {
+        pods: u64,
+        object: Option<(Version, String)>,
+    }
+
+    impl Seen for World {
+        fn watch(&self, resource: Resource) -> Option<Version> {
+            (resource == PODS).then_some(Version(self.pods))
+        }
+
+        fn object(&self, _: Resource, _: &Key) -> Option<(Version, String)> {
+            self.object.clone()
+        }
+    }
+
+    fn watched(pods: u64) -> World {
+        World { pods, object: None }
+    }
+
+    fn key() -> Key {
+        Key::new("n", "web")
+    }
+
+    fn pod() -> Key {
+        Key::new("n", "web-a")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_waits_for_its_newest_write_and_only_its_own() {
+        let barrier = Barrier::default();
+        barrier.wrote(&key(), PODS, &pod(), Version(5));
+        barrier.wrote(&key(), PODS, &Key::new("n", "web-b"), Version(7));
+
+        assert!(matches!(barrier.pass(&key(), &watched(6)), Pass::Wait { .. }));
+        assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(6)), Pass::Open);
+        assert_eq!(barrier.pass(&key(), &watched(7)), Pass::Open);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deleted_object_must_leave_the_cache() {
+        let barrier = Barrier::default();
+        barrier.removed(&key(), PODS, &pod(), "u");
+        let still = World { pods: 9, object: Some((Version(3), "u".into())) };
+        let successor = World { pods: 9, object: Some((Version(8), "v".into())) };
+
+        assert!(matches!(barrier.pass(&key(), &still), Pass::Wait { .. }));
+        assert_eq!(barrier.pass(&key(), &successor), Pass::Open);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn write_of_unknown_outcome_is_read_live_before_anything_else() {
+        let barrier = Barrier::default();
+        barrier.unsure(&key(), PODS, &pod());
+
+        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![(PODS, pod())]));
+        barrier.found(&key(), PODS, &pod(), Found::At(Version(12)));
+
+        assert!(matches!(barrier.pass(&key(), &watched(9)), Pass::Wait { .. }));
+        assert_eq!(
+            barrier.pass(&key(), &World { pods: 9, object: Some((Version(12), "u".into())) }),
+            Pass::Open
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn live_read_that_finds_nothing_opens() {
+        let barrier = Barrier::default();
+        barrier.unsure(&key(), PODS, &pod());
+
+        barrier.found(&key(), PODS, &pod(), Found::Nothing);
+
+        assert_eq!(barrier.pass(&key(), &watched(0)), Pass::Open);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_watch_is_overtaken_by_a_live_read() {
+        let barrier = Barrier::default();
+        barrier.wrote(&key(), PODS, &pod(), Version(7));
+        tokio::time::advance(PATIENCE).await;
+
+        assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Ask(vec![(PODS, pod())]));
+        assert!(matches!(barrier.pass(&key(), &watched(6)), Pass::Wait { .. }), "not again at once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn types_without_a_cache_are_not_waited_for() {
+        let barrier = Barrier::default();
+        barrier.wrote(&key(), CLAIMS, &pod(), Version(7));
+
+        assert_eq!(barrier.pass(&key(), &watched(0)), Pass::Open);
+    }
+}

@@ -1,0 +1,75 @@
+//! All caches of the process, by resource type.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Cached, Store, Version};
+use crate::barrier::Seen;
+use crate::{Key, Resource};
+
+/// What the barrier and live reads need of a store, whatever it holds.
+trait AnyStore: Send + Sync {
+    fn seen(&self) -> Version;
+    fn object(&self, key: &Key) -> Option<(Version, String)>;
+    fn refresh(&self, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error>;
+    fn is_synced(&self) -> bool;
+}
+
+/// Filled at start, then only read.
+#[derive(Default)]
+pub struct Caches(BTreeMap<Resource, Box<dyn AnyStore>>);
+
+impl Caches {
+    /// Adds the store of one type; there is one per type.
+    pub fn add<T: Cached>(&mut self, store: &Arc<Store<T>>) {
+        self.0.insert(T::RESOURCE, Box::new(Arc::clone(store)));
+    }
+
+    /// Brings what a live read found into the cache: the object, or that there is none.
+    pub fn refresh(
+        &self,
+        resource: Resource,
+        key: &Key,
+        live: Option<&str>,
+    ) -> Result<(), serde_json::Error> {
+        self.0.get(&resource).map_or(Ok(()), |store| store.refresh(key, live))
+    }
+
+    /// Types whose first list is not complete yet.
+    pub fn unsynced(&self) -> Vec<Resource> {
+        self.0.iter().filter(|(_, store)| !store.is_synced()).map(|(resource, _)| *resource).collect()
+    }
+}
+
+impl Seen for Caches {
+    fn watch(&self, resource: Resource) -> Option<Version> {
+        self.0.get(&resource).map(|store| store.seen())
+    }
+
+    fn object(&self, resource: Resource, key: &Key) -> Option<(Version, String)> {
+        self.0.get(&resource)?.object(key)
+    }
+}
+
+impl<T: Cached> AnyStore for Arc<Store<T>> {
+    fn seen(&self) -> Version {
+        Store::seen(self)
+    }
+
+    fn object(&self, key: &Key) -> Option<(Version, String)> {
+        let object = self.get(key)?;
+        Some((Version::read(object.resource_version()), object.uid().to_owned()))
+    }
+
+    fn refresh(&self, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error> {
+        match live {
+            Some(text) => self.put_ahead(serde_json::from_str(text)?),
+            None => self.remove_ahead(key),
+        }
+        Ok(())
+    }
+
+    fn is_synced(&self) -> bool {
+        Store::is_synced(self)
+    }
+}

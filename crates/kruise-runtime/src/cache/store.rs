@@ -1,0 +1,326 @@
+//! The objects of one resource type, and how to find them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use super::{Cached, Index, Pool, Version};
+use crate::Key;
+
+/// Objects are immutable; a new state replaces the old one.
+pub struct Store<T> {
+    inner: RwLock<Inner<T>>,
+    handlers: RwLock<Vec<Handler<T>>>,
+    synced: watch::Sender<bool>,
+}
+
+type Handler<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
+
+struct Inner<T> {
+    objects: HashMap<Key, Arc<T>>,
+    index: HashMap<Index, HashMap<Arc<str>, BTreeSet<Key>>>,
+    /// The newest version that the watch has shown, of any object.
+    seen: Version,
+    pool: Pool,
+}
+
+/// One object came, changed or went.
+#[derive(Debug)]
+pub struct Change<'a, T> {
+    pub old: Option<&'a Arc<T>>,
+    pub new: Option<&'a Arc<T>>,
+}
+
+impl<T: Cached> Default for Store<T> {
+    fn default() -> Self {
+        let inner = Inner {
+            objects: HashMap::new(),
+            index: HashMap::new(),
+            seen: Version::default(),
+            pool: Pool::default(),
+        };
+        Self { inner: RwLock::new(inner), handlers: RwLock::default(), synced: watch::Sender::new(false) }
+    }
+}
+
+impl<T: Cached> Store<T> {
+    /// Is told every change, in order, after the store has it. Must not block.
+    pub fn on_change(&self, handler: impl Fn(&Change<'_, T>) + Send + Sync + 'static) {
+        self.handlers.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(handler));
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Arc<T>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    /// All objects under one index entry, sorted by key.
+    pub fn by(&self, index: Index, value: &str) -> Vec<Arc<T>> {
+        let inner = self.read();
+        let keys = inner.index.get(&index).and_then(|entries| entries.get(value));
+        keys.into_iter().flatten().filter_map(|key| inner.objects.get(key).cloned()).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.read().objects.is_empty()
+    }
+
+    /// All objects. For state metrics and start-up; a reconcile uses [`Store::by`].
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.read().objects.values().cloned().collect()
+    }
+
+    /// The newest version that the watch has shown: everything up to it is in the store.
+    pub fn seen(&self) -> Version {
+        self.read().seen
+    }
+
+    /// Resolves when the first list is complete.
+    pub async fn synced(&self) {
+        let mut synced = self.synced.subscribe();
+        // The sender lives in `self`.
+        if synced.wait_for(|synced| *synced).await.is_err() {
+            tracing::debug!("store dropped while waiting for it");
+        }
+    }
+
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    pub(super) fn mark_synced(&self) {
+        self.synced.send_replace(true);
+    }
+
+    /// A new state from the watch.
+    pub(super) fn put(&self, object: T) {
+        let version = Version::read(object.resource_version());
+        self.put_ahead(object);
+        self.progress(version);
+    }
+
+    /// A new state that the watch has not brought yet. An older one than what is there is ignored.
+    pub(super) fn put_ahead(&self, mut object: T) {
+        let (old, new) = {
+            let mut inner = self.write();
+            let version = Version::read(object.resource_version());
+            let key = object.key();
+            let old = inner.objects.get(&key).cloned();
+            if old.as_ref().is_some_and(|old| version <= Version::read(old.resource_version())) {
+                return;
+            }
+            object.share(&mut inner.pool);
+            let new = Arc::new(object);
+            inner.replace(&key, old.as_ref(), Some(&new));
+            inner.objects.insert(key, Arc::clone(&new));
+            (old, new)
+        };
+        self.tell(&Change { old: old.as_ref(), new: Some(&new) });
+    }
+
+    /// A live read says that there is no such object.
+    pub(super) fn remove_ahead(&self, key: &Key) {
+        if let Some(object) = self.get(key) {
+            self.remove(key, object.uid(), Version::default());
+        }
+    }
+
+    /// The object is gone, as of this version.
+    pub(super) fn remove(&self, key: &Key, uid: &str, version: Version) {
+        let old = {
+            let mut inner = self.write();
+            inner.seen = inner.seen.max(version);
+            // A successor of the same name may have come in between.
+            if inner.objects.get(key).is_none_or(|object| object.uid() != uid) {
+                return;
+            }
+            let old = inner.objects.remove(key);
+            inner.replace(key, old.as_ref(), None);
+            old
+        };
+        self.tell(&Change { old: old.as_ref(), new: None });
+    }
+
+    /// After a complete list: what was not in it is gone.
+    pub(super) fn retain(&self, listed: &BTreeSet<Key>, version: Version) {
+        let missing: Vec<(Key, String)> = {
+            let inner = self.read();
+            let missing = inner.objects.iter().filter(|(key, _)| !listed.contains(key));
+            let mut missing: Vec<_> =
+                missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
+            missing.sort();
+            missing
+        };
+        for (key, uid) in missing {
+            self.remove(&key, &uid, version);
+        }
+        self.progress(version);
+    }
+
+    /// The watch has come this far without news.
+    pub(super) fn progress(&self, version: Version) {
+        let mut inner = self.write();
+        inner.seen = inner.seen.max(version);
+    }
+
+    fn tell(&self, change: &Change<'_, T>) {
+        for handler in self.handlers.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            handler(change);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner<T>> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Cached> Inner<T> {
+    fn replace(&mut self, key: &Key, old: Option<&Arc<T>>, new: Option<&Arc<T>>) {
+        let entries = |object: Option<&Arc<T>>| {
+            let mut entries = Vec::new();
+            if let Some(object) = object {
+                object.index(&mut |index, value| entries.push((index, value.to_owned())));
+            }
+            entries
+        };
+        let (before, after) = (entries(old), entries(new));
+        for (index, value) in before.iter().filter(|entry| !after.contains(entry)) {
+            self.unindex(*index, value, key);
+        }
+        for (index, value) in after.iter().filter(|entry| !before.contains(entry)) {
+            let by_value = self.index.entry(*index).or_default();
+            if let Some(keys) = by_value.get_mut(value.as_str()) {
+                keys.insert(key.clone());
+            } else {
+                by_value.insert(self.pool.share(value), BTreeSet::from([key.clone()]));
+            }
+        }
+    }
+
+    fn unindex(&mut self, index: Index, value: &str, key: &Key) {
+        let Some(by_value) = self.index.get_mut(&index) else { return };
+        let Some(keys) = by_value.get_mut(value) else { return };
+        keys.remove(key);
+        if keys.is_empty() {
+            by_value.remove(value);
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::sync::Mutex;
+
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::{Resource, Scope};
+
+    #[derive(Debug, Clone, Deserialize)]
+    pub struct Thing {
+        pub metadata: Meta,
+    }
+
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Meta {
+        pub namespace: String,
+        pub name: String,
+        pub uid: String,
+        pub resource_version: String,
+        #[serde(default)]
+        pub owner: Option<String>,
+    }
+
+    impl Cached for Thing {
+        const RESOURCE: Resource = Resource::core("things", "Thing", Scope::Namespaced);
+
+        fn key(&self) -> Key {
+            Key::new(self.metadata.namespace.as_str(), self.metadata.name.as_str())
+        }
+
+        fn uid(&self) -> &str {
+            &self.metadata.uid
+        }
+
+        fn resource_version(&self) -> &str {
+            &self.metadata.resource_version
+        }
+
+        fn index(&self, put: &mut dyn FnMut(Index, &str)) {
+            if let Some(owner) = &self.metadata.owner {
+                put(Index::Owner, owner);
+            }
+        }
+    }
+
+    pub fn thing(name: &str, uid: &str, version: u64, owner: &str) -> Thing {
+        let owner = Some(owner.to_owned()).filter(|owner| !owner.is_empty());
+        let (namespace, resource_version) = ("n".to_owned(), version.to_string());
+        Thing { metadata: Meta { namespace, name: name.into(), uid: uid.into(), resource_version, owner } }
+    }
+
+    fn names(things: &[Arc<Thing>]) -> Vec<&str> {
+        things.iter().map(|thing| thing.metadata.name.as_str()).collect()
+    }
+
+    #[test]
+    fn objects_are_found_by_owner_and_move_when_it_changes() {
+        let store = Store::default();
+        store.put(thing("a", "1", 1, "x"));
+        store.put(thing("b", "2", 2, "x"));
+
+        store.put(thing("a", "1", 3, "y"));
+
+        assert_eq!(names(&store.by(Index::Owner, "x")), ["b"]);
+        assert_eq!(names(&store.by(Index::Owner, "y")), ["a"]);
+        store.remove(&Key::new("n", "a"), "1", Version(4));
+        assert!(store.by(Index::Owner, "y").is_empty());
+        assert_eq!(store.seen(), Version(4));
+    }
+
+    #[test]
+    fn duplicates_and_older_states_change_nothing() {
+        let store = Store::default();
+        let changes = Arc::new(Mutex::new(0));
+        let counter = Arc::clone(&changes);
+        store.on_change(move |_| *counter.lock().unwrap() += 1);
+        store.put(thing("a", "1", 5, "x"));
+
+        store.put(thing("a", "1", 5, "x"));
+        store.put(thing("a", "1", 4, "old"));
+
+        assert_eq!(*changes.lock().unwrap(), 1);
+        assert_eq!(names(&store.by(Index::Owner, "x")), ["a"]);
+    }
+
+    #[test]
+    fn late_news_of_a_predecessor_do_not_remove_its_successor() {
+        let store = Store::default();
+        store.put(thing("a", "1", 1, ""));
+        store.put(thing("a", "2", 3, ""));
+
+        store.remove(&Key::new("n", "a"), "1", Version(2));
+
+        assert_eq!(store.get(&Key::new("n", "a")).unwrap().uid(), "2");
+    }
+
+    #[test]
+    fn complete_list_removes_what_is_not_in_it() {
+        let store = Store::default();
+        store.put(thing("a", "1", 1, "x"));
+        store.put(thing("b", "2", 2, "x"));
+
+        store.retain(&BTreeSet::from([Key::new("n", "b")]), Version(9));
+
+        assert_eq!((names(&store.by(Index::Owner, "x")), store.seen()), (vec!["b"], Version(9)));
+    }
+}

@@ -1,0 +1,193 @@
+//! Keeps a store current: streaming list where the server has it, else pages; then a watch from there, for ever.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use kube::Client;
+
+use super::stream::{self, Line};
+use super::{Cached, Store, Version};
+use crate::queue::BackOff;
+
+/// Between tries to reach the server.
+const BACK_OFF: BackOff = BackOff { first: Duration::from_millis(200), longest: Duration::from_secs(30) };
+
+/// The server ends a watch after this long; five minutes is what its caches are made for.
+const WATCH_SECONDS: u64 = 290;
+
+/// Somewhat longer: a connection that died without a word is given up then.
+const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS + 30);
+
+/// What to watch, and the source of jitter.
+#[derive(Debug, Clone)]
+pub struct WatchSettings {
+    /// Empty for all namespaces.
+    pub namespace: Arc<str>,
+    pub seed: u64,
+}
+
+/// The loop for one resource type. Run it as a task; it never returns.
+pub struct Watch<T> {
+    client: Client,
+    store: Arc<Store<T>>,
+    settings: WatchSettings,
+    /// Where the next watch begins; `None` when everything must be listed again.
+    from: Option<Version>,
+    list: ListBy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListBy {
+    Stream,
+    Pages,
+}
+
+/// Why a round ended.
+enum End {
+    /// The server closed it, as it does now and then: go on from where it was.
+    Closed,
+    /// The history is gone: list again.
+    TooOld,
+    /// The server has no streaming list.
+    NoStream,
+    Failed(String),
+}
+
+impl<T: Cached> Watch<T> {
+    pub fn new(client: Client, store: Arc<Store<T>>, settings: WatchSettings) -> Self {
+        Self { client, store, settings, from: None, list: ListBy::Stream }
+    }
+
+    pub async fn run(mut self) {
+        let mut failures = 0_u32;
+        loop {
+            let before = self.store.seen();
+            let end = match self.round().await {
+                Ok(end) => end,
+                Err(kube::Error::Api(status)) if status.code == 410 => End::TooOld,
+                Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => {
+                    End::NoStream
+                }
+                Err(error) => End::Failed(error.to_string()),
+            };
+            // A watch that brought something worked, whatever ended it.
+            failures = if self.store.seen() > before { 0 } else { failures };
+            match end {
+                End::Closed => {}
+                End::TooOld => self.from = None,
+                End::NoStream => self.list = ListBy::Pages,
+                End::Failed(error) => {
+                    failures = failures.saturating_add(1);
+                    let wait = self.jitter(BACK_OFF.delay(failures));
+                    tracing::warn!(resource = T::RESOURCE.plural, error, ?wait, "watch failed; trying again");
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// One list if needed, and one watch.
+    async fn round(&mut self) -> Result<End, kube::Error> {
+        match (self.from, self.list) {
+            (None, ListBy::Stream) => self.watch(Some(BTreeSet::new())).await,
+            (None, ListBy::Pages) => {
+                let mut listed = BTreeSet::new();
+                let store = &self.store;
+                let take = |object: T| {
+                    listed.insert(object.key());
+                    store.put(object);
+                };
+                let version = stream::list(&self.client, &self.settings.namespace, take).await?;
+                self.complete(&listed, version);
+                self.watch(None).await
+            }
+            (Some(_), _) => self.watch(None).await,
+        }
+    }
+
+    /// With `listed`, the watch begins with all objects, and that set collects them.
+    async fn watch(&mut self, mut listed: Option<BTreeSet<crate::Key>>) -> Result<End, kube::Error> {
+        let from = match (&listed, self.from) {
+            (None, Some(version)) => format!("resourceVersion={}", version.0),
+            (Some(_), _) | (None, None) => {
+                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned()
+            }
+        };
+        let collection = T::RESOURCE.collection(&self.settings.namespace);
+        let path =
+            format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&{from}");
+        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        let mut lines = pin!(self.client.request_stream(request).await?);
+        let mut buffer = Vec::new();
+        loop {
+            let next = tokio::time::timeout(SILENCE, stream::next::<T>(&mut lines, &mut buffer)).await;
+            let Ok(line) = next else { return Ok(End::Failed("the connection is silent".into())) };
+            let Some(line) = line? else { return Ok(End::Closed) };
+            if let Some(end) = self.take(line, &mut listed) {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn take(&mut self, line: Line<T>, listed: &mut Option<BTreeSet<crate::Key>>) -> Option<End> {
+        match line {
+            Line::Object(object) => {
+                let version = Version::read(object.resource_version());
+                if let Some(listed) = listed {
+                    listed.insert(object.key());
+                }
+                self.store.put(object);
+                self.advance(version);
+            }
+            Line::Gone { object } => {
+                let version = Version::read(object.resource_version());
+                if let Some(listed) = listed {
+                    listed.remove(&object.key());
+                }
+                self.store.remove(&object.key(), object.uid(), version);
+                self.advance(version);
+            }
+            Line::Bookmark { version, list_is_complete } => {
+                if list_is_complete && let Some(listed) = listed.take() {
+                    self.complete(&listed, version);
+                }
+                self.store.progress(version);
+                self.advance(version);
+            }
+            Line::Unreadable { version } => self.advance(version),
+            Line::Failed { code: 410, .. } => return Some(End::TooOld),
+            Line::Failed { code, message } => return Some(End::Failed(format!("{message} ({code})"))),
+        }
+        None
+    }
+
+    fn complete(&mut self, listed: &BTreeSet<crate::Key>, version: Version) {
+        self.store.retain(listed, version);
+        self.store.mark_synced();
+        self.from = Some(version);
+        tracing::debug!(resource = T::RESOURCE.plural, objects = listed.len(), "listed");
+    }
+
+    /// Only after a complete list can a watch go on from somewhere.
+    fn advance(&mut self, version: Version) {
+        if let Some(from) = &mut self.from {
+            *from = version.max(*from);
+        }
+    }
+
+    /// Between half and all of it, so that many managers do not come back together.
+    fn jitter(&mut self, wait: Duration) -> Duration {
+        // A linear congruential step: spread is all that is needed, and one seed must give one run.
+        self.settings.seed = self.settings.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let share = u32::try_from(self.settings.seed >> 33).unwrap_or(0) % 500;
+        wait / 1_000 * (500 + share)
+    }
+}
+
+/// Old servers do not know the parameters of a streaming list, or have it switched off.
+fn is_no_stream(status: &kube::core::Status) -> bool {
+    matches!(status.code, 400 | 422) || (status.code == 403 && status.message.contains("sendInitialEvents"))
+}

@@ -1,0 +1,209 @@
+//! The loop of one controller: queue → barrier → plan → apply → barrier.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kruise_core::chain::{Event, EventKind, Purpose};
+use kruise_core::plan::Plan;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::Key;
+use crate::apply::{Applier, Caller, Next, Outcome, Resources, version_of};
+use crate::barrier::{Barrier, Found, Pass};
+use crate::cache::Caches;
+use crate::clock::Clock;
+use crate::events::{Recorder, Subject};
+use crate::metrics::{ControllerMetrics, ResultLabel};
+use crate::queue::{BackOff, Done, Queue};
+
+/// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
+pub trait Planner: Resources + 'static {
+    /// `cloneset-controller`: in logs, metrics, events and the user agent.
+    fn name(&self) -> &'static str;
+
+    /// The next plan; `None` when the object is gone.
+    fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
+
+    /// Whom events are about; `None` when the object is gone.
+    fn subject(&self, key: &Key) -> Option<Subject>;
+}
+
+/// What a plan may depend on besides the caches.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub now: Timestamp,
+    /// Messages of what failed in the last plan of this key, by purpose.
+    pub failures: BTreeMap<Purpose, String>,
+    /// For names: another one each time.
+    pub seed: u64,
+}
+
+/// Parts that a controller shares with the others.
+#[derive(Clone)]
+pub struct Shared {
+    pub client: kube::Client,
+    pub caches: Arc<Caches>,
+    pub recorder: Recorder,
+    pub clock: Clock,
+    pub metrics: Arc<crate::metrics::Metrics>,
+    pub back_off: BackOff,
+    pub seed: u64,
+}
+
+pub struct Controller<P> {
+    planner: P,
+    queue: Arc<Queue>,
+    shared: Shared,
+    caller: Caller,
+    recorder: Recorder,
+    barrier: Barrier,
+    failures: Mutex<HashMap<Key, BTreeMap<Purpose, String>>>,
+    metrics: ControllerMetrics,
+    turns: Mutex<u64>,
+}
+
+impl<P: Planner> Controller<P> {
+    pub fn new(planner: P, queue: Arc<Queue>, shared: Shared) -> Arc<Self> {
+        let name = planner.name();
+        let caller = Caller::new(shared.client.clone(), format!("kruise-manager/{name}"));
+        let recorder = shared.recorder.named(name);
+        let metrics = shared.metrics.controller(name);
+        let turns = Mutex::new(shared.seed);
+        let (barrier, failures) = (Barrier::default(), Mutex::default());
+        Arc::new(Self { planner, queue, shared, caller, recorder, barrier, failures, metrics, turns })
+    }
+
+    /// Starts the workers. They end when the queue is closed.
+    pub fn start(self: &Arc<Self>, workers: usize) -> Vec<JoinHandle<()>> {
+        self.metrics.workers(workers);
+        (0..workers.max(1)).map(|_| tokio::spawn(Arc::clone(self).work())).collect()
+    }
+
+    async fn work(self: Arc<Self>) {
+        while let Some(key) = self.queue.next().await {
+            let started = Instant::now();
+            self.metrics.busy();
+            let (done, label) = self.reconcile(&key).await;
+            self.metrics.idle(started.elapsed(), label, self.queue.depth());
+            self.queue.done(key, done);
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> (Done, ResultLabel) {
+        match self.barrier.pass(key, self.shared.caches.as_ref()) {
+            Pass::Open => {}
+            Pass::Wait { until } => return (Done::Settled(Some(until)), ResultLabel::RequeueAfter),
+            Pass::Ask(objects) => {
+                for (resource, object) in objects {
+                    if let Err(error) = self.read_live(key, resource, &object).await {
+                        tracing::warn!(%key, %error, "live read failed; trying again");
+                        return (Done::Failed, ResultLabel::Error);
+                    }
+                }
+                return (Done::Again, ResultLabel::Requeue);
+            }
+        }
+        let turn = self.turn(key);
+        let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
+        match planned {
+            Ok(Some(plan)) => self.carry_out(key, &plan, turn.now).await,
+            Ok(None) => {
+                self.barrier.forget(key);
+                self.failed().remove(key);
+                (Done::Settled(None), ResultLabel::Success)
+            }
+            Err(_) => {
+                self.metrics.panicked();
+                let message =
+                    "planning failed because of a defect in the manager; it will be tried again".to_owned();
+                tracing::error!(%key, controller = self.planner.name(), message);
+                self.tell(key, &[Event { kind: EventKind::Warning, reason: "PlannerPanic", message }]);
+                (Done::Failed, ResultLabel::Error)
+            }
+        }
+    }
+
+    async fn carry_out(&self, key: &Key, plan: &Plan, now: Timestamp) -> (Done, ResultLabel) {
+        for (pod, reason) in &plan.reasons {
+            tracing::debug!(%key, %pod, reason = reason.name(), "left alone");
+        }
+        let applier = Applier { caller: &self.caller, resources: &self.planner, barrier: &self.barrier, key };
+        let outcome = applier.apply(plan).await;
+        if outcome.writes > 0 {
+            let (writes, failures) = (outcome.writes, outcome.failures.len());
+            tracing::info!(%key, controller = self.planner.name(), writes, failures, "plan carried out");
+        }
+        self.tell(key, &outcome.events);
+        self.remember(key, &outcome);
+        match outcome.next() {
+            Next::Settle => {
+                let revisit = plan.revisit_at.map(|at| Instant::now() + wait(now, at));
+                let label = if revisit.is_some() { ResultLabel::RequeueAfter } else { ResultLabel::Success };
+                (Done::Settled(revisit), label)
+            }
+            Next::Replan => (Done::Again, ResultLabel::Requeue),
+            Next::After(delay) => (Done::After(delay), ResultLabel::RequeueAfter),
+            Next::BackOff => {
+                for error in outcome.failures.values() {
+                    tracing::warn!(%key, %error, "write failed; trying again later");
+                }
+                (Done::Failed, ResultLabel::Error)
+            }
+        }
+    }
+
+    async fn read_live(&self, key: &Key, resource: crate::Resource, object: &Key) -> Result<(), String> {
+        let live = self.caller.read(resource, object).await.map_err(|error| error.to_string())?;
+        self.shared.caches.refresh(resource, object, live.as_deref()).map_err(|error| error.to_string())?;
+        let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
+        self.barrier.found(key, resource, object, found);
+        Ok(())
+    }
+
+    fn turn(&self, key: &Key) -> Turn {
+        let failures = self.failed().get(key).cloned().unwrap_or_default();
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        *turns = turns.wrapping_add(1);
+        Turn { now: self.shared.clock.now(), failures, seed: *turns }
+    }
+
+    /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.
+    fn remember(&self, key: &Key, outcome: &Outcome) {
+        let failures: BTreeMap<Purpose, String> = outcome
+            .failures
+            .iter()
+            .filter(|(_, error)| error.next() != Next::Replan)
+            .map(|(purpose, error)| (*purpose, error.to_string()))
+            .collect();
+        let mut all = self.failed();
+        if failures.is_empty() {
+            all.remove(key);
+        } else {
+            all.insert(key.clone(), failures);
+        }
+    }
+
+    fn failed(&self) -> std::sync::MutexGuard<'_, HashMap<Key, BTreeMap<Purpose, String>>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, key: &Key, events: &[Event]) {
+        if events.is_empty() {
+            return;
+        }
+        if let Some(subject) = self.planner.subject(key) {
+            for event in events {
+                self.recorder.tell(&subject, event);
+            }
+        }
+    }
+}
+
+/// From the instant that the plan was made for.
+fn wait(now: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
+}

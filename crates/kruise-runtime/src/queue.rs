@@ -1,0 +1,303 @@
+//! The work queue: keyed, deduplicating, first come first served, with exact timers and back-off per key.
+//!
+//! A key that is being worked on is never handed out twice; if it is added meanwhile it comes again afterwards. One
+//! slow or failing key delays no other.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::Key;
+
+/// Back-off of a failing key: doubles from the first to the longest.
+#[derive(Debug, Clone, Copy)]
+pub struct BackOff {
+    pub first: Duration,
+    pub longest: Duration,
+}
+
+impl BackOff {
+    /// The delay before try number `failures` + 1.
+    pub fn delay(&self, failures: u32) -> Duration {
+        let factor = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.first.saturating_mul(factor).min(self.longest)
+    }
+}
+
+#[derive(Debug)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Notify,
+    back_off: BackOff,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Waiting for a worker, in order of arrival; each key at most once.
+    ready: VecDeque<Key>,
+    queued: HashSet<Key>,
+    working: HashSet<Key>,
+    /// Added while being worked on.
+    again: HashSet<Key>,
+    /// When time alone wakes a key. Both maps hold the same pairs.
+    timers: BTreeMap<Instant, BTreeSet<Key>>,
+    timer_of: HashMap<Key, Instant>,
+    failures: HashMap<Key, u32>,
+    closed: bool,
+}
+
+/// How a piece of work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// Fine; come back at this time if given.
+    Settled(Option<Instant>),
+    /// Plan again at once: somebody else wrote first.
+    Again,
+    /// Failed: come back after the key's back-off.
+    Failed,
+    /// The server asked to wait this long.
+    After(Duration),
+}
+
+impl Queue {
+    pub fn new(back_off: BackOff) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), back_off }
+    }
+
+    /// Wakes a key; it forgets none of its timers or failures.
+    pub fn add(&self, key: Key) {
+        let mut state = self.lock();
+        if state.working.contains(&key) {
+            state.again.insert(key);
+            return;
+        }
+        state.push(key);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The next key to work on; `None` when the queue was closed.
+    pub async fn next(&self) -> Option<Key> {
+        loop {
+            let changed = self.changed.notified();
+            let timer = {
+                let mut state = self.lock();
+                if state.closed {
+                    return None;
+                }
+                state.ring(Instant::now());
+                if let Some(key) = state.ready.pop_front() {
+                    state.queued.remove(&key);
+                    state.working.insert(key.clone());
+                    if !state.ready.is_empty() {
+                        self.changed.notify_one(); // One notice may stand for several keys.
+                    }
+                    return Some(key);
+                }
+                state.timers.keys().next().copied()
+            };
+            match timer {
+                None => changed.await,
+                Some(at) => {
+                    tokio::select! {
+                        biased;
+                        () = changed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the work on a key. Every key from [`Queue::next`] must come back here.
+    pub fn done(&self, key: Key, done: Done) {
+        let mut state = self.lock();
+        state.working.remove(&key);
+        let now = Instant::now();
+        match done {
+            Done::Settled(at) => {
+                state.failures.remove(&key);
+                state.set_timer(&key, at);
+            }
+            Done::Again => {
+                state.again.insert(key.clone());
+            }
+            Done::Failed => {
+                let failures = state.failures.entry(key.clone()).or_default();
+                *failures = failures.saturating_add(1);
+                let at = now + self.back_off.delay(*failures);
+                state.set_timer(&key, Some(at));
+            }
+            Done::After(delay) => state.set_timer(&key, Some(now + delay)),
+        }
+        if state.again.remove(&key) {
+            state.push(key);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Lets all workers end; keys in the queue are dropped.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_waiters();
+        self.changed.notify_one();
+    }
+
+    /// Keys that wait for a worker.
+    pub fn depth(&self) -> usize {
+        self.lock().ready.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code of others runs under this lock, so it cannot be left half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn push(&mut self, key: Key) {
+        if self.queued.insert(key.clone()) {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Moves keys whose time has come to the end of the line.
+    fn ring(&mut self, now: Instant) {
+        while let Some((at, _)) = self.timers.first_key_value()
+            && *at <= now
+            && let Some((_, keys)) = self.timers.pop_first()
+        {
+            for key in keys {
+                self.timer_of.remove(&key);
+                if self.working.contains(&key) {
+                    self.again.insert(key);
+                } else {
+                    self.push(key);
+                }
+            }
+        }
+    }
+
+    /// A key has one timer: the newest plan knows best when to look again.
+    fn set_timer(&mut self, key: &Key, at: Option<Instant>) {
+        if let Some(old) = self.timer_of.remove(key)
+            && let Some(keys) = self.timers.get_mut(&old)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.timers.remove(&old);
+            }
+        }
+        if let Some(at) = at {
+            self.timer_of.insert(key.clone(), at);
+            self.timers.entry(at).or_default().insert(key.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        Queue::new(BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) })
+    }
+
+    fn key(name: &str) -> Key {
+        Key::new("n", name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_come_once_and_in_order() {
+        let queue = queue();
+        for name in ["a", "b", "a", "c", "b"] {
+            queue.add(key(name));
+        }
+
+        let mut order = Vec::new();
+        while queue.depth() > 0 {
+            order.push(queue.next().await.unwrap().name.to_string());
+        }
+
+        assert_eq!(order, ["a", "b", "c"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_added_while_worked_on_comes_again_but_never_twice_at_once() {
+        let queue = queue();
+        queue.add(key("a"));
+        let first = queue.next().await.unwrap();
+        queue.add(key("a"));
+        assert_eq!(queue.depth(), 0, "it is being worked on");
+
+        queue.done(first, Done::Settled(None));
+
+        assert_eq!(queue.next().await, Some(key("a")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn timer_wakes_at_the_exact_instant_and_the_newest_counts() {
+        let queue = queue();
+        let start = Instant::now();
+        queue.add(key("a"));
+        for seconds in [59, 7] {
+            let a = queue.next().await.unwrap();
+            queue.add(a.clone());
+            queue.done(a, Done::Settled(Some(start + Duration::from_secs(seconds))));
+        }
+        let last = queue.next().await.unwrap();
+        queue.done(last, Done::Settled(Some(start + Duration::from_secs(7))));
+
+        queue.next().await.unwrap();
+
+        assert_eq!(start.elapsed(), Duration::from_secs(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failing_key_backs_off_alone_and_success_forgets() {
+        let queue = queue();
+        let start = Instant::now();
+        queue.add(key("bad"));
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            let bad = queue.next().await.unwrap();
+            waits.push(start.elapsed().as_millis());
+            queue.done(bad, Done::Failed);
+        }
+        assert_eq!(waits, [0, 5, 15, 35]);
+
+        queue.add(key("good"));
+        assert_eq!(queue.next().await, Some(key("good")), "not behind the bad one's back-off");
+
+        let recovered = queue.next().await.unwrap();
+        queue.done(recovered.clone(), Done::Settled(None));
+        queue.add(recovered);
+        let again = queue.next().await.unwrap();
+        let before = Instant::now();
+        queue.done(again, Done::Failed);
+        queue.next().await.unwrap();
+        assert_eq!(before.elapsed().as_millis(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_lets_every_worker_go() {
+        let queue = std::sync::Arc::new(queue());
+        let workers: Vec<_> = (0..3)
+            .map(|_| {
+                let queue = std::sync::Arc::clone(&queue);
+                tokio::spawn(async move { queue.next().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+
+        queue.close();
+
+        for worker in workers {
+            assert_eq!(worker.await.unwrap(), None);
+        }
+    }
+}

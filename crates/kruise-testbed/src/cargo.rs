@@ -1,0 +1,39 @@
+//! Cargo, asked for more programs while it may be running us.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::TestbedError;
+
+/// What `cargo test` tells a test about its own package. Build scripts of dependencies look at these too, so passing
+/// them on would build everything anew, and again at the next `cargo test`.
+const OF_THE_CALLER: [&str; 2] = ["CARGO_MANIFEST", "CARGO_PKG_"];
+
+/// The cargo that runs us, else the one on the path.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if OF_THE_CALLER.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A program of the workspace, of the same build as the running tests. Cargo answers at once when it is up to date.
+pub(crate) fn build(package: &str) -> Result<PathBuf, TestbedError> {
+    let own = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
+    let status = command()
+        .args(["build", "--quiet", "--package", package, "--bin", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .map_err(TestbedError::io(format!("starting cargo to build {package}")))?;
+    // Tests run from target/<profile>/deps.
+    let profile = own.ancestors().find(|dir| dir.join(package).is_file()).map(Path::to_owned);
+    match profile {
+        Some(dir) if status.success() => Ok(dir.join(package)),
+        Some(_) | None => Err(TestbedError::Unfit(format!(
+            "the program {package} was not found beside the tests: run `cargo build -p {package}`"
+        ))),
+    }
+}

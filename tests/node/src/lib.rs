@@ -1,0 +1,15 @@
+//! Tests on real nodes: kubelet, containerd, runc and kube-proxy beside the real control plane.
+//!
+//! One library whose tests are one binary, so that all of them share one cluster of two nodes. Where real nodes cannot
+//! run, each test says `skipped:` and why; in CI (`CI=true`) that is a failure.
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod images;
+#[cfg(test)]
+mod in_place;
+#[cfg(test)]
+mod killed;
+#[cfg(test)]
+mod services;
