@@ -34,8 +34,8 @@ pub struct PodView {
     pub readiness_gates: Vec<Arc<str>>,
     /// In wire order: patches address them by position.
     pub conditions: Vec<Condition>,
-    /// In wire order, without init containers.
-    pub containers: Vec<Container>,
+    /// In wire order, without init containers; the same for most pods of a revision.
+    pub containers: Arc<[Container]>,
     pub statuses: Vec<ContainerStatus>,
 }
 
@@ -72,7 +72,7 @@ pub enum Status {
     Unknown,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Container {
     pub name: Arc<str>,
     pub image: Arc<str>,
@@ -87,20 +87,20 @@ pub struct Container {
     pub full_hash: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EnvRef {
     pub name: Arc<str>,
     pub source: EnvSource,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EnvSource {
     Label(Arc<str>),
     Annotation(Arc<str>),
 }
 
 /// Limits and requests of a container, by resource name.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub struct Resources {
     pub limits: BTreeMap<Arc<str>, Quantity>,
     pub requests: BTreeMap<Arc<str>, Quantity>,
@@ -115,7 +115,7 @@ pub struct ContainerStatus {
     pub is_ready: bool,
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
-    pub resources: Option<Resources>,
+    pub resources: Option<Arc<Resources>>,
 }
 
 impl PodView {
@@ -202,27 +202,5 @@ impl PodView {
             EnvSource::Annotation(key) => self.annotations.get(key),
         }
         .unwrap_or_default()
-    }
-
-    /// Replaces the strings that many pods have in common by the pool's copies.
-    pub fn share(&mut self, pool: &mut impl FnMut(&str) -> Arc<str>) {
-        self.namespace = pool(&self.namespace);
-        self.labels.share(pool);
-        self.annotations.share(pool);
-        for text in self.finalizers.iter_mut().chain(&mut self.readiness_gates).chain(&mut self.node) {
-            *text = pool(text);
-        }
-        for condition in &mut self.conditions {
-            condition.kind = pool(&condition.kind);
-        }
-        for container in &mut self.containers {
-            container.name = pool(&container.name);
-            container.image = pool(&container.image);
-        }
-        for status in &mut self.statuses {
-            status.name = pool(&status.name);
-            status.image = pool(&status.image);
-            status.image_id = pool(&status.image_id);
-        }
     }
 }

@@ -134,7 +134,7 @@ impl From<Wire> for PodView {
                 .map(|one| one.condition_type)
                 .collect(),
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
-            containers,
+            containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
         }
     }
@@ -183,7 +183,7 @@ impl From<WireStatus> for ContainerStatus {
             container_id: wire.container_id.unwrap_or_default(),
             is_ready: wire.ready,
             restarts: wire.restart_count,
-            resources: wire.resources.as_ref().map(Resources::read),
+            resources: wire.resources.as_ref().map(|one| Arc::new(Resources::read(one))),
         }
     }
 }

@@ -32,6 +32,7 @@ impl<'de> Deserialize<'de> for Revision {
 }
 
 impl Cached for Revision {
+    type Shared = ();
     const RESOURCE: Resource =
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
 
