@@ -115,9 +115,10 @@ impl View {
         }
     }
 
-    /// Sets pods and revisions in the order that planning relies on.
+    /// Sets pods and revisions (owned or shared) in the order that planning relies on.
     #[must_use]
-    pub fn with(mut self, mut pods: Vec<Arc<PodView>>, mut revisions: Vec<Arc<Revision>>) -> Self {
+    pub fn with<R: Into<Arc<Revision>>>(mut self, mut pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
+        let mut revisions: Vec<Arc<Revision>> = revisions.into_iter().map(Into::into).collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
         sort(&mut revisions);
         self.pods = pods;
