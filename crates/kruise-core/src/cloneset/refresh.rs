@@ -43,7 +43,7 @@ pub fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
 fn is_at_rest(pod: &PodView) -> bool {
     let is_open = |kind: &str| {
         let is_true =
-            |one: &Condition| one.status == Status::True && one.reason.is_none() && one.message.is_none();
+            |one: &Condition| one.status == Status::True && one.reason().is_none() && one.message().is_none();
         !pod.has_readiness_gate(kind) || pod.condition(kind).is_some_and(is_true)
     };
     State::of(pod) == State::Normal

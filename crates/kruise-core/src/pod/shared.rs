@@ -13,7 +13,7 @@ pub struct SharedParts {
     texts: HashSet<Arc<str>>,
     containers: HashMap<u64, Arc<[Container]>>,
     resources: HashMap<u64, Arc<Resources>>,
-    /// Number of texts at which the next sweep happens.
+    /// Number of texts and lists at which the next sweep happens.
     sweep_at: usize,
 }
 
@@ -44,11 +44,6 @@ impl SharedParts {
             status.image_id = self.text(&status.image_id);
             status.resources = status.resources.as_ref().map(|one| common(&mut self.resources, one));
         }
-        // Lists were grown while reading: a list of one has room for four.
-        pod.conditions.shrink_to_fit();
-        pod.statuses.shrink_to_fit();
-        pod.owners.shrink_to_fit();
-        pod.readiness_gates.shrink_to_fit();
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {
@@ -61,13 +56,14 @@ impl SharedParts {
     }
 
     fn sweep(&mut self) {
-        if self.texts.len() < self.sweep_at.max(SWEEP_MIN) {
+        let size = self.texts.len() + self.containers.len();
+        if size < self.sweep_at.max(SWEEP_MIN) {
             return;
         }
         self.texts.retain(|one| Arc::strong_count(one) > 1);
         self.containers.retain(|_, one| Arc::strong_count(one) > 1);
         self.resources.retain(|_, one| Arc::strong_count(one) > 1);
-        self.sweep_at = self.texts.len() * 2;
+        self.sweep_at = (self.texts.len() + self.containers.len()) * 2;
     }
 }
 

@@ -26,17 +26,17 @@ pub struct PodView {
     pub deleted: Option<Timestamp>,
     pub labels: Texts,
     pub annotations: Texts,
-    pub finalizers: Vec<Arc<str>>,
+    pub finalizers: Box<[Arc<str>]>,
     /// In wire order: a release removes one by position.
-    pub owners: Vec<Owner>,
+    pub owners: Box<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
-    pub readiness_gates: Vec<Arc<str>>,
+    pub readiness_gates: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
-    pub conditions: Vec<Condition>,
+    pub conditions: Box<[Condition]>,
     /// In wire order, without init containers; the same for most pods of a revision.
     pub containers: Arc<[Container]>,
-    pub statuses: Vec<ContainerStatus>,
+    pub statuses: Box<[ContainerStatus]>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +59,15 @@ pub enum Phase {
 pub struct Condition {
     pub kind: Arc<str>,
     pub status: Status,
-    pub reason: Option<Arc<str>>,
-    pub message: Option<Arc<str>>,
     pub since: Option<Timestamp>,
+    words: Option<Box<Words>>,
+}
+
+/// Most conditions have neither; thousands of pods have six conditions each.
+#[derive(Debug, Clone, PartialEq)]
+struct Words {
+    reason: Option<Arc<str>>,
+    message: Option<Arc<str>>,
 }
 
 /// Status of a condition; whatever is neither True nor False counts as unknown.
@@ -116,6 +122,29 @@ pub struct ContainerStatus {
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
     pub resources: Option<Arc<Resources>>,
+}
+
+impl Condition {
+    pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
+        Self { kind, status, since, words: None }
+    }
+
+    /// Empty texts count as none.
+    #[must_use]
+    pub fn saying(self, reason: Option<Arc<str>>, message: Option<Arc<str>>) -> Self {
+        let said = |text: Option<Arc<str>>| text.filter(|text| !text.is_empty());
+        let words = Words { reason: said(reason), message: said(message) };
+        let is_silent = words.reason.is_none() && words.message.is_none();
+        Self { words: (!is_silent).then(|| Box::new(words)), ..self }
+    }
+
+    pub fn reason(&self) -> Option<&str> {
+        self.words.as_ref()?.reason.as_deref()
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.words.as_ref()?.message.as_deref()
+    }
 }
 
 impl PodView {

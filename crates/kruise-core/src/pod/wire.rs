@@ -123,7 +123,7 @@ impl From<Wire> for PodView {
             deleted: metadata.deletion_timestamp.as_deref().and_then(time::read),
             labels: metadata.labels.into_iter().flatten().collect(),
             annotations,
-            finalizers: metadata.finalizers.unwrap_or_default(),
+            finalizers: metadata.finalizers.unwrap_or_default().into(),
             owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             node: spec.node_name.filter(|node| !node.is_empty()),
@@ -160,17 +160,13 @@ impl Phase {
 
 impl From<WireCondition> for Condition {
     fn from(wire: WireCondition) -> Self {
-        Self {
-            kind: wire.r#type,
-            status: match wire.status.as_str() {
-                "True" => Status::True,
-                "False" => Status::False,
-                _ => Status::Unknown,
-            },
-            reason: wire.reason.filter(|text| !text.is_empty()),
-            message: wire.message.filter(|text| !text.is_empty()),
-            since: wire.last_transition_time.as_deref().and_then(time::read),
-        }
+        let status = match wire.status.as_str() {
+            "True" => Status::True,
+            "False" => Status::False,
+            _ => Status::Unknown,
+        };
+        let since = wire.last_transition_time.as_deref().and_then(time::read);
+        Self::new(wire.r#type, status, since).saying(wire.reason, wire.message)
     }
 }
 
