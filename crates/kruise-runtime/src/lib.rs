@@ -20,5 +20,8 @@ pub mod metrics;
 pub mod queue;
 pub mod resource;
 
+#[cfg(test)]
+mod testing;
+
 pub use key::Key;
 pub use resource::{Resource, Scope};

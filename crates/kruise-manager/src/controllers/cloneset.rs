@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kruise_core::chain::{Purpose, Resource as Target};
-use kruise_core::cloneset::{Failures, PreparingDelete, View, plan};
+use kruise_core::chain::{Act, Chain, Purpose, Resource as Target};
+use kruise_core::cloneset::{Failures, PreparingDelete, View, collided, plan};
 use kruise_core::gates::Gates;
 use kruise_core::ids::PodName;
 use kruise_core::inplace::Resize;
@@ -70,6 +70,16 @@ impl CloneSets {
         view
     }
 
+    /// SM-5: the name of the revision to be stored belongs to another object already.
+    fn is_taken(&self, key: &Key, plan: &Plan) -> bool {
+        plan.writes().any(|write| {
+            let is_new = write.resource == Target::Revision && matches!(write.act, Act::Create(_));
+            let stored =
+                || self.stores.revisions.get(&Key::new(Arc::clone(&key.namespace), write.name.as_str()));
+            is_new && stored().is_some()
+        })
+    }
+
     fn add_claims(&self, view: &mut View) {
         let mut claims: BTreeMap<Key, Arc<Claim>> = BTreeMap::new();
         let mut add =
@@ -120,7 +130,14 @@ impl Planner for CloneSets {
 
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
         let object = self.stores.clonesets.get(key)?;
-        Some(plan(&self.view(&object, turn), turn.now))
+        let view = self.view(&object, turn);
+        let next = plan(&view, turn.now);
+        if !self.is_taken(key, &next) {
+            return Some(next);
+        }
+        let mut counted = Plan::default();
+        counted.act(Chain::other(Purpose::Revision, vec![collided(&view)]));
+        Some(counted)
     }
 
     fn subject(&self, key: &Key) -> Option<Subject> {

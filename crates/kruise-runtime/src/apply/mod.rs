@@ -150,3 +150,6 @@ impl Outcome {
         self.failures.entry(purpose).or_insert(error);
     }
 }
+
+#[cfg(test)]
+mod tests;
