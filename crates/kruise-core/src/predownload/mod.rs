@@ -106,7 +106,7 @@ fn job(cx: &Cx<'_>, name: &str, image: &str) -> Value {
         expressions.as_array_mut().into_iter().for_each(|list| list.push(outdated.clone()));
     }
     json!({
-        "apiVersion": format!("{}/v1alpha1", names::APPS_GROUP),
+        "apiVersion": format!("{}/v1beta1", names::APPS_GROUP),
         "kind": "ImagePullJob",
         "metadata": {
             "name": name, "namespace": cx.view.namespace, "labels": job_labels,
