@@ -12,6 +12,7 @@ mod crash;
 mod create;
 mod daemon;
 mod delete;
+mod inplace;
 mod lifecycle;
 mod live;
 mod nodes;
