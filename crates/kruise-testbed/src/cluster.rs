@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kube::{Client, Config};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::TestbedError;
 use crate::components::{self, Binaries, Component};
@@ -41,7 +42,12 @@ pub struct Cluster {
     real_nodes: Vec<RealNode>,
     /// Last, so that the registry is there until the nodes are gone.
     ground: Option<Ground>,
+    _permit: SemaphorePermit<'static>,
 }
+
+/// Control planes of one process at a time: four keep two cores busy; more would only make each other late. Two of them may be
+/// shared by the whole run, so no test may hold two of its own while it waits for a third.
+static CLUSTERS: Semaphore = Semaphore::const_new(4);
 
 struct ControlPlane {
     etcd: Binaries,
@@ -53,6 +59,7 @@ struct ControlPlane {
 impl Cluster {
     /// Builds what is missing, starts all parts and returns when they serve.
     pub async fn start(options: Options) -> Result<Self, TestbedError> {
+        let permit = CLUSTERS.acquire().await.map_err(|error| TestbedError::Unfit(error.to_string()))?;
         let count = options.real_nodes;
         let binaries = tokio::task::spawn_blocking(move || {
             // First: a machine that cannot run nodes should say so before it builds for minutes.
@@ -71,8 +78,17 @@ impl Cluster {
             .map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
         let files = Files::write(keeper.dir(), &addresses)?;
         let client = client(&files.admin_kubeconfig, "kruise-testbed").await?;
-        let (pids, real_nodes) = (Vec::new(), Vec::new());
-        let mut cluster = Self { keeper, files, addresses, binaries, client, pids, real_nodes, ground };
+        let mut cluster = Self {
+            keeper,
+            files,
+            addresses,
+            binaries,
+            client,
+            pids: Vec::new(),
+            real_nodes: Vec::new(),
+            ground,
+            _permit: permit,
+        };
         cluster.start_parts(&options).await?;
         cluster.real_nodes = cluster.start_nodes().await?;
         Ok(cluster)
