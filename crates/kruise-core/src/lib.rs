@@ -3,6 +3,7 @@
 //! Lives here: everything that thinks.
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
 
+pub mod admission;
 pub mod amount;
 pub mod budget;
 pub mod chain;
@@ -10,6 +11,7 @@ pub mod cloneset;
 pub mod gates;
 pub mod ids;
 pub mod inplace;
+pub mod launch;
 pub mod lifecycle;
 pub mod merge;
 pub mod order;
@@ -20,6 +22,7 @@ pub mod quantity;
 pub mod readiness;
 pub mod reason;
 pub mod revision;
+pub mod template;
 pub mod time;
 
 #[cfg(test)]

@@ -15,8 +15,15 @@ pub struct Quantity {
     format: Format,
 }
 
+/// By value and spelling: two spellings are equal, but only one of them may stand in for the other.
+impl std::hash::Hash for Quantity {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.nano, self.format).hash(state);
+    }
+}
+
 /// The family of suffixes the text was written with; printing keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Format {
     BinarySi,
     DecimalSi,

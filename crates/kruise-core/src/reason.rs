@@ -188,3 +188,39 @@ impl fmt::Display for Incomplete {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::t0;
+
+    #[test]
+    fn every_reason_has_a_stable_name_and_a_sentence() {
+        let since = Some(t0());
+        let all = [
+            (Reason::Done, "Done", "nothing to do: at the wanted revision and available"),
+            (
+                Reason::MinReadySeconds { until: t0() },
+                "MinReadySeconds",
+                "ready, available from 2026-06-01T12:00:00Z on",
+            ),
+            (Reason::NotReady { since }, "NotReady", "not ready since 2026-06-01T12:00:00Z"),
+            (Reason::MaxUnavailable { down: 2, limit: 1 }, "MaxUnavailable", "2 pods are down, 1 may be"),
+            (Reason::Partition { keep: 3 }, "Partition", "kept at its revision: partition keeps 3"),
+            (Reason::HookHeld { hook: HookPoint::PreDelete }, "HookHeld", "held by the preDelete hook"),
+            (
+                Reason::Updating { why: Incomplete::Grace, until: since },
+                "Updating",
+                "in-place update waits for the end of its grace period until 2026-06-01T12:00:00Z",
+            ),
+            (
+                Reason::DeleteLimit { limit: 0 },
+                "DeleteLimit",
+                "to be deleted, but only 0 ready pods may go now",
+            ),
+        ];
+        for (reason, name, sentence) in all {
+            assert_eq!((reason.name(), reason.to_string().as_str()), (name, sentence));
+        }
+    }
+}

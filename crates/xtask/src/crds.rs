@@ -17,6 +17,11 @@ pub struct Crds {
     check: bool,
 }
 
+/// Fails if a written file differs from the types.
+pub fn check() -> anyhow::Result<()> {
+    run(&Crds { check: true })
+}
+
 pub fn run(arguments: &Crds) -> anyhow::Result<()> {
     let folder = root().join(FOLDER);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -39,59 +44,39 @@ pub fn run(arguments: &Crds) -> anyhow::Result<()> {
 
 /// Block-style YAML in the order of keys. Texts that YAML might read as something else are quoted as in JSON.
 fn yaml(value: &Value) -> String {
-    let mut out = String::new();
-    block(value, 0, &mut out);
-    out
+    let mut text = lines(value).join("\n");
+    text.push('\n');
+    text
 }
 
-fn block(value: &Value, depth: usize, out: &mut String) {
-    let indent = "  ".repeat(depth);
-    match value {
-        Value::Object(members) => {
-            for (key, member) in members {
-                out.push_str(&format!("{indent}{}:", scalar(&Value::from(key.as_str()))));
-                nested(member, depth + 1, out);
+/// The lines of a value, not indented. Scalars and empty collections have one.
+fn lines(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(members) = value.as_object().filter(|members| !members.is_empty()) {
+        for (key, member) in members {
+            let key = scalar(&Value::from(key.as_str()));
+            if is_flat(member) {
+                found.push(format!("{key}: {}", scalar(member)));
+            } else {
+                found.push(format!("{key}:"));
+                found.extend(lines(member).into_iter().map(|line| format!("  {line}")));
             }
         }
-        Value::Array(items) => {
-            for item in items {
-                out.push_str(&format!("{indent}-"));
-                inline_first(item, depth + 1, out);
-            }
+    } else if let Some(items) = value.as_array().filter(|items| !items.is_empty()) {
+        for item in items {
+            let marks = std::iter::once("- ").chain(std::iter::repeat("  "));
+            found.extend(marks.zip(lines(item)).map(|(mark, line)| format!("{mark}{line}")));
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&format!("{indent}{}\n", scalar(value)));
-        }
+    } else {
+        found.push(scalar(value));
     }
+    found
 }
 
-/// After `key:`: a scalar or an empty collection on the same line, else a block below.
-fn nested(value: &Value, depth: usize, out: &mut String) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            out.push('\n');
-            block(value, depth, out);
-        }
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            block(value, depth, out);
-        }
-        flat => out.push_str(&format!(" {}\n", scalar(flat))),
-    }
-}
-
-/// After `-`: the first member of an object stands on the same line.
-fn inline_first(value: &Value, depth: usize, out: &mut String) {
-    let mut text = String::new();
-    match value {
-        Value::Object(members) if !members.is_empty() => block(value, depth, &mut text),
-        flat => {
-            out.push_str(&format!(" {}\n", scalar(flat)));
-            return;
-        }
-    }
-    out.push(' ');
-    out.push_str(text.trim_start());
+/// Whether a value fits on the line of its key.
+fn is_flat(value: &Value) -> bool {
+    let members = value.as_object().map(serde_json::Map::len).or_else(|| value.as_array().map(Vec::len));
+    members.unwrap_or_default() == 0
 }
 
 fn scalar(value: &Value) -> String {

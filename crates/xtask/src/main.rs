@@ -68,9 +68,18 @@ fn root() -> PathBuf {
     own.ancestors().nth(2).map_or_else(|| own.clone(), PathBuf::from)
 }
 
+/// What `cargo run` tells us about our own package. Build scripts look at these, too: passed on, they would have
+/// dependencies built anew at every change between make and cargo.
+const OF_THE_CALLER: [&str; 2] = ["CARGO_MANIFEST", "CARGO_PKG_"];
+
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        if OF_THE_CALLER.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{arch, cargo};
+use crate::{arch, cargo, crds};
 
 /// Crates whose tests need a cluster; all others are unit tests.
 const CLUSTER: &str = "control-plane-tests";
@@ -63,6 +63,7 @@ impl Part {
             Self::Check => vec![
                 ("format", || tool(cargo().args(["fmt", "--all", "--check"]))),
                 ("architecture", || arch::check().map(|()| Counts::default())),
+                ("custom resource definitions", || crds::check().map(|()| Counts::default())),
                 ("clippy", || {
                     tool(cargo().args([
                         "clippy",

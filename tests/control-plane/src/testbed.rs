@@ -1,6 +1,7 @@
 //! The testbed itself: it starts, serves, and leaves nothing behind.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -60,6 +61,32 @@ async fn part_that_ends_during_start_is_named_with_its_log() {
 
     let text = error.to_string();
     assert!(text.starts_with("kube-apiserver ended") && text.contains("no-such-flag"), "{text}");
+}
+
+#[test]
+fn missing_and_old_tools_are_named_with_what_to_install() {
+    let dir = tempfile::tempdir().unwrap();
+    let build = || {
+        let program = kruise_testbed::cluster::program().unwrap();
+        let output = Command::new(program)
+            .args(["build", "etcd"])
+            .env("PATH", dir.path())
+            .env("KRUISE_TESTBED_CACHE", dir.path().join("cache"))
+            .env_remove("KRUISE_TESTBED_BIN")
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+
+    let missing = build();
+    assert!(missing.contains("go was not found on PATH: install Go 1.26"), "{missing}");
+
+    let go = dir.path().join("go");
+    std::fs::write(&go, "#!/bin/sh\necho go version go1.19.8 linux/amd64\n").unwrap();
+    std::fs::set_permissions(&go, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let old = build();
+    assert!(old.contains("go 1.19 is too old to build etcd: install Go 1.26 or newer"), "{old}");
 }
 
 /// Runs `kruise-testbed up` as its own process; returns it and the cluster's directory.

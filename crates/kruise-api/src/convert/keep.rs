@@ -10,17 +10,30 @@ use serde_json::Value;
 
 use super::json::Object;
 
+/// Members by which items of lists are known. An item keeps its changes when the list is reordered or grows.
+const NAMES: [&str; 2] = ["name", "type"];
+
 /// One difference: at this place there was one value and should be the other. A missing member means "nothing there".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Change {
-    /// Keys from the root.
-    path: Vec<String>,
+    /// The way from the root.
+    path: Vec<Step>,
     /// What the translation gives.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
     from: Option<Value>,
     /// What was there before.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "present")]
     to: Option<Value>,
+}
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Step {
+    /// To a member of an object.
+    Key(String),
+    /// To the item of a list with this name.
+    Item([String; 2]),
 }
 
 /// The changes that turn one object into the other.
@@ -37,41 +50,72 @@ pub(crate) fn apply(object: &mut Object, changes: Vec<Change>) {
     }
 }
 
-fn compare(path: &mut Vec<String>, from: &Object, to: &Object, found: &mut Vec<Change>) {
+fn compare(path: &mut Vec<Step>, from: &Object, to: &Object, found: &mut Vec<Change>) {
     let added = to.keys().filter(|key| !from.contains_key(*key));
     for key in from.keys().chain(added) {
         let (old, new) = (from.get(key), to.get(key));
         if old == new {
             continue;
         }
-        path.push(key.clone());
-        if let (Some(Value::Object(old)), Some(Value::Object(new))) = (old, new) {
-            compare(path, old, new, found);
-        } else {
-            found.push(Change { path: path.clone(), from: old.cloned(), to: new.cloned() });
+        path.push(Step::Key(key.clone()));
+        match (old, new) {
+            (Some(Value::Object(old)), Some(Value::Object(new))) => compare(path, old, new, found),
+            (Some(Value::Array(old)), Some(Value::Array(new))) if let Some(items) = same_items(old, new) => {
+                for (name, before, after) in items {
+                    path.push(Step::Item(name));
+                    compare(path, before, after, found);
+                    path.pop();
+                }
+            }
+            _ => found.push(Change { path: path.clone(), from: old.cloned(), to: new.cloned() }),
         }
         path.pop();
     }
 }
 
-fn make(object: &mut Object, change: Change) {
-    let Some((key, parents)) = change.path.split_last() else {
-        return;
-    };
-    let mut place = object;
-    for parent in parents {
-        let Some(Value::Object(next)) = place.get_mut(parent) else {
-            return;
-        };
-        place = next;
+/// The items of two lists in pairs, if both hold objects of the same names in the same order, each name once.
+fn same_items<'a>(old: &'a [Value], new: &'a [Value]) -> Option<Vec<([String; 2], &'a Object, &'a Object)>> {
+    if old.len() != new.len() {
+        return None;
     }
-    if place.get(key) != change.from.as_ref() {
+    NAMES.iter().find_map(|member| {
+        let name = |item: &Value| item.get(member)?.as_str().map(str::to_owned);
+        let mut pairs: Vec<([String; 2], _, _)> = Vec::new();
+        for (before, after) in old.iter().zip(new) {
+            let item = [(*member).to_owned(), name(before)?];
+            if name(after) != name(before) || pairs.iter().any(|(seen, ..)| *seen == item) {
+                return None;
+            }
+            pairs.push((item, before.as_object()?, after.as_object()?));
+        }
+        Some(pairs)
+    })
+}
+
+fn make(object: &mut Object, change: Change) {
+    let Some((Step::Key(last), parents)) = change.path.split_last() else { return };
+    let Some(place) = follow(object, parents) else { return };
+    if place.get(last) != change.from.as_ref() {
         return;
     }
     match change.to {
-        Some(value) => place.insert(key.clone(), value),
-        None => place.shift_remove(key),
+        Some(value) => place.insert(last.clone(), value),
+        None => place.shift_remove(last),
     };
+}
+
+/// The object at the end of a path. A step to an item follows the step to its list.
+fn follow<'a>(object: &'a mut Object, path: &[Step]) -> Option<&'a mut Object> {
+    match path {
+        [] => Some(object),
+        [Step::Key(key), Step::Item([member, name]), rest @ ..] => {
+            let mut items = object.get_mut(key)?.as_array_mut()?.iter_mut().filter_map(Value::as_object_mut);
+            let item = items.find(|item| item.get(member).is_some_and(|value| value == name))?;
+            follow(item, rest)
+        }
+        [Step::Key(key), rest @ ..] => follow(object.get_mut(key)?.as_object_mut()?, rest),
+        [Step::Item(_), ..] => None,
+    }
 }
 
 /// Tells `null` from nothing, which serde otherwise reads alike.
@@ -110,6 +154,17 @@ mod tests {
         apply(&mut result, serde_json::from_str(&text).unwrap());
 
         assert_eq!(result, to);
+    }
+
+    #[test]
+    fn items_with_names_keep_their_changes_in_another_order() {
+        let from = object(&json!({"list": [{"name": "a"}, {"name": "b", "x": 1}]}));
+        let kept = changes(&from, &object(&json!({"list": [{"name": "a", "y": 2}, {"name": "b"}]})));
+
+        let mut edited = object(&json!({"list": [{"name": "new"}, {"name": "b", "x": 1}, {"name": "a"}]}));
+        apply(&mut edited, kept);
+
+        assert_eq!(edited, object(&json!({"list": [{"name": "new"}, {"name": "b"}, {"name": "a", "y": 2}]})));
     }
 
     #[test]

@@ -115,9 +115,7 @@ impl Definition {
         if self.versions.len() > 1 {
             set(&mut spec, "conversion", self.conversion());
         }
-        let last = self.versions.len().saturating_sub(1);
-        let versions: Vec<_> =
-            (0..).zip(&self.versions).map(|(at, version)| self.version(version, at == last)).collect();
+        let versions: Vec<_> = self.versions.iter().map(|version| self.version(version)).collect();
         set(&mut spec, "versions", json!(versions));
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -142,7 +140,8 @@ impl Definition {
         }
     }
 
-    fn version(&self, (name, schema): &(&'static str, Schema), stored: bool) -> Value {
+    fn version(&self, (name, schema): &(&'static str, Schema)) -> Value {
+        let stored = self.versions.last().is_some_and(|(last, _)| last == name);
         let mut subresources = json!({ "status": {} });
         if self.scaled {
             let paths = json!({

@@ -29,6 +29,7 @@ pub use probe::{ExecAction, GrpcAction, HttpGetAction, HttpHeader, Probe, TcpSoc
 pub use pull::{
     CompletionPolicy, CompletionPolicyType, ImagePullPolicy, NodeSelector, PullPolicy, SandboxConfig,
 };
+pub(crate) use raw::null_too;
 pub use raw::{RawClaims, RawJson, RawTemplate};
 pub use references::{LocalObjectReference, ObjectFieldSelector, ObjectReference, TargetReference};
 pub use selector::{LabelSelector, LabelSelectorRequirement};

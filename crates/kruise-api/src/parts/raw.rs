@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Declares one newtype over JSON that the API server neither checks nor prunes.
@@ -41,4 +41,11 @@ raw! {
 raw! {
     /// Any other JSON: a patch, volumes, ephemeral containers, a template of a foreign kind.
     RawJson
+}
+
+/// Reads a field that may be left out, but keeps a `null` that was given: the API server stores it where it has no schema.
+pub(crate) fn null_too<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }

@@ -68,13 +68,13 @@ impl UpdateBudget {
     /// A pod that is down already costs nothing of the first count, but each one adds to the second: a target revision that
     /// never becomes ready stops itself, while a broken earlier one never stops its repair.
     pub fn spend<'a>(&mut self, pod: &'a PodView, price: Price) -> Result<Permit<'a>, Reason> {
+        if self.limit == 0 || (price == Price::One && self.limit <= self.down) {
+            return Err(Reason::MaxUnavailable { down: self.down, limit: self.limit });
+        }
         if self.limit <= self.target_down {
             return Err(Reason::TargetUnavailable { down: self.target_down, limit: self.limit });
         }
         if price == Price::One {
-            if self.limit <= self.down {
-                return Err(Reason::MaxUnavailable { down: self.down, limit: self.limit });
-            }
             self.down += 1;
         }
         self.target_down += 1;

@@ -6,8 +6,11 @@
 //! Deviations from upstream: B1 … B5, B7 … B11, B14 … B18, B20 … B22; a recreated pod is deleted at once when the limits allow
 //! it, and gets the specified-delete label only when a preDelete hook holds it (CS-77: upstream labels first, one write
 //! more); refreshing pods does not end a plan (CS-70: every count is taken before it, so nothing is decided on stale facts).
+//! A marked pod that is down uses up the delete limit (CS-38 leaves it out, so that upstream takes a ready one on top of it).
+//! While marked pods wait and nothing else moves, broken outdated pods beyond the partition are recreated (upstream: deadlock).
 //! Never: more pods down at our hands than the limit; more pods than replicas plus surge; a claim deleted while its pod exists.
 
+pub mod admission;
 mod claims;
 mod create;
 mod numbers;
@@ -17,14 +20,17 @@ mod revisions;
 mod scale;
 mod spec;
 mod status;
+mod strategy;
 mod update;
 mod view;
+mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
 pub use plan::{Cx, collided, plan};
 pub use revisions::{Revisions, owner_reference};
 pub use spec::{ClaimReuse, Fault, Kind, Policy, PreDownload, PreparingDelete, Rolling, Spec};
 pub use view::{Claim, ClaimOwner, Failures, PullJob, View};
+pub use wake::matters;
 
 #[cfg(test)]
 mod tests;

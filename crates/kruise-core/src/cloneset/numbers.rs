@@ -83,8 +83,7 @@ impl Counts {
         let early = side == Side::Scale && gates.on(Gate::PreparingUpdateAsUpdate);
         let mut counts = Self::default();
         for pod in pods {
-            let is_new = pod.revision().as_ref() == Some(update)
-                || (early && State::of(pod) == State::PreparingUpdate);
+            let is_new = pod.is_at(update) || (early && State::of(pod) == State::PreparingUpdate);
             let group = if is_new { &mut counts.new } else { &mut counts.old };
             group.total += 1;
             if is_pre_deleting(pod) {

@@ -10,6 +10,7 @@ use super::view::View;
 use super::{claims, refresh, scale, status, update};
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::gates::Gate;
+use crate::ids::RevisionHash;
 use crate::lifecycle::State;
 use crate::plan::Plan;
 use crate::pod::PodView;
@@ -17,24 +18,31 @@ use crate::predownload;
 use crate::reason::Reason;
 
 /// What every step gets.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Cx<'a> {
     pub view: &'a View,
     pub spec: &'a Spec,
     pub revisions: Revisions<'a>,
     pub now: Timestamp,
+    update_hash: RevisionHash,
+    /// Selected once: every step walks over them.
+    active: Vec<&'a PodView>,
 }
 
 impl<'a> Cx<'a> {
-    pub fn pods(&self) -> impl Iterator<Item = &'a PodView> + use<'a> {
-        self.view.active()
+    pub fn of(view: &'a View, spec: &'a Spec, revisions: Revisions<'a>, now: Timestamp) -> Self {
+        let update_hash = revisions.update.name.hash();
+        Self { view, spec, revisions, now, update_hash, active: view.active().collect() }
+    }
+
+    pub fn pods(&self) -> impl Iterator<Item = &'a PodView> {
+        self.active.iter().copied()
     }
 
     /// CS-23.
     pub fn is_new(&self, pod: &PodView, side: Side) -> bool {
         let early = side == Side::Scale && self.view.gates.on(Gate::PreparingUpdateAsUpdate);
-        pod.revision() == Some(self.revisions.update.name.hash())
-            || (early && State::of(pod) == State::PreparingUpdate)
+        pod.is_at(&self.update_hash) || (early && State::of(pod) == State::PreparingUpdate)
     }
 }
 
@@ -58,13 +66,14 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
             return hold_all(view, plan, &Reason::RevisionFirst);
         }
     };
-    let cx = Cx { view, spec, revisions, now };
+    let cx = Cx::of(view, spec, revisions, now);
     if view.deleted.is_none() {
         release(&cx, &mut plan);
         claims::clean_up(view, spec, &mut plan);
         predownload::cloneset(&cx, &mut plan);
         scale::scale(&cx, &mut plan);
         update::update(&cx, &mut plan);
+        scale::drop_broken(&cx, &mut plan);
         refresh::refresh(&cx, &mut plan);
         trim(&cx, &mut plan);
         plan.act_if(revisions::truncate(view, spec, revisions));

@@ -1,6 +1,6 @@
 //! Pods that move by themselves: running in-place updates, readiness conditions, lifecycle states (CS-70, SM-30, SM-44).
 
-use kruise_api::labels;
+use kruise_api::{annotations, conditions, labels};
 
 use super::numbers::Side;
 use super::plan::Cx;
@@ -10,7 +10,7 @@ use crate::ids::RevisionHash;
 use crate::inplace::{self, Refresh};
 use crate::lifecycle::{self, AtTarget, Progress, State};
 use crate::plan::Plan;
-use crate::pod::{Edit, Guard, PodView};
+use crate::pod::{Condition, Edit, Guard, PodView, Status};
 use crate::readiness;
 use crate::reason::{HookPoint, Reason};
 use crate::time;
@@ -18,6 +18,10 @@ use crate::time;
 pub fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
     for pod in cx.pods() {
         if plan.acts_on(&pod.name) {
+            continue;
+        }
+        if is_at_rest(pod) {
+            rest(cx, pod, plan);
             continue;
         }
         match inplace::refresh(pod, cx.view.resize, cx.now) {
@@ -32,6 +36,23 @@ pub fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
         }
         rest(cx, pod, plan);
     }
+}
+
+/// Nothing can be under way: its state is Normal, both gates are open, no change waits. Spares reading the records of all pods
+/// in every plan.
+fn is_at_rest(pod: &PodView) -> bool {
+    let is_open = |kind: &str| {
+        let is_true =
+            |one: &Condition| one.status == Status::True && one.reason().is_none() && one.message().is_none();
+        !pod.has_readiness_gate(kind) || pod.condition(kind).is_some_and(is_true)
+    };
+    State::of(pod) == State::Normal
+        && is_open(conditions::IN_PLACE_UPDATE_READY)
+        && pod.condition(conditions::KRUISE_POD_READY).is_some()
+            == pod.has_readiness_gate(conditions::KRUISE_POD_READY)
+        && pod.labels.has(labels::POD_TEMPLATE_HASH)
+        && !pod.annotations.has(annotations::INPLACE_UPDATE_GRACE)
+        && !pod.annotations.has(annotations::INPLACE_UPDATE_GRACE_LEGACY)
 }
 
 /// No update is running: gates, state and the label of old pods (CS-14) in one write.
@@ -60,7 +81,7 @@ fn finished(cx: &Cx<'_>, pod: &PodView, plan: &mut Plan) {
 /// An update is declared finished on exactly the version that was looked at (SM-30). A pod that never had one has nothing
 /// to be wrong about, and its kubelet writes often in its first seconds.
 fn guard(pod: &PodView) -> Guard {
-    match (State::of(pod), pod.condition(kruise_api::conditions::IN_PLACE_UPDATE_READY)) {
+    match (State::of(pod), pod.condition(conditions::IN_PLACE_UPDATE_READY)) {
         (State::PreparingNormal, None) => Guard::Identity,
         _ => Guard::Version,
     }

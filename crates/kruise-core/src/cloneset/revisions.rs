@@ -42,7 +42,8 @@ pub fn find<'a>(view: &'a View, spec: &Spec) -> Found<'a> {
         Choice::Create { number } => return Found::Missing(create(view, spec, number)),
     };
     let named = view.status.get("currentRevision").and_then(Value::as_str);
-    let current = view.revisions.iter().find(|one| Some(one.name.as_str()) == named).unwrap_or(update);
+    let mut stored = view.revisions.iter().map(AsRef::as_ref);
+    let current = stored.find(|one: &&Revision| Some(one.name.as_str()) == named).unwrap_or(update);
     Found::Stored(Revisions { current, update }, renumber)
 }
 

@@ -6,7 +6,7 @@ use kruise_api::reasons::event;
 use super::create::{self, Ids};
 use super::numbers::{Counts, Numbers, Rollout, Side};
 use super::plan::Cx;
-use super::spec::PreparingDelete;
+use super::spec::{Kind, Policy, PreparingDelete};
 use super::view::{is_pre_deleting, is_ready};
 use super::{claims, view::View};
 use crate::budget::{DeleteBudget, Permit, Price};
@@ -84,7 +84,7 @@ fn finish_deletions(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
 
 /// CS-44: pods that somebody asked to delete.
 fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
-    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    let mut budget = ready_budget(cx, numbers);
     for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod)) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
@@ -103,13 +103,46 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     if down == 0 {
         return;
     }
-    let mut budget = DeleteBudget::of(numbers.delete_ready_limit);
+    let mut budget = ready_budget(cx, numbers);
     for pod in victims(cx, numbers, down) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
             Err(reason) => plan.hold(&pod.name, reason),
         }
     }
+}
+
+/// While marked pods must wait, broken outdated pods beyond the partition go at once: they use up the very limit that the marked
+/// ones wait for, and the counts of CS-33 take marked new pods for updated ones, so that nobody would ever move. Last resort:
+/// only in a plan that does nothing else to any pod.
+pub fn drop_broken(cx: &Cx<'_>, plan: &mut Plan) {
+    let is_marked = |pod: &PodView| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod);
+    let is_rolling = cx.spec.kind == Kind::RollingUpdate && !cx.spec.rolling.is_paused;
+    let moves = plan.chains.iter().any(|chain| chain.pod.is_some());
+    if moves || !is_rolling || cx.spec.rolling.policy == Policy::InPlaceOnly || !cx.pods().any(is_marked) {
+        return;
+    }
+    let numbers = cx.numbers(&cx.counts(Side::Scale));
+    let is_staying =
+        |pod: &&PodView| !is_marked(pod) && !is_pre_deleting(pod) && !cx.is_new(pod, Side::Scale);
+    let outdated = cx.pods().filter(is_staying).count();
+    let beyond = outdated.saturating_sub(usize::try_from(numbers.partition).unwrap_or(usize::MAX));
+    let broken = cx.pods().filter(is_staying).filter(|pod| !is_ready(pod, cx.now));
+    for pod in broken.take(beyond) {
+        if let Ok(permit) = DeleteBudget::of(0).spend(pod, price(pod, cx.now)) {
+            delete(cx, &permit, Purpose::Recreate, plan);
+        }
+    }
+}
+
+/// What may go of the ready pods. The limit of CS-38 leaves marked pods out of the count; those that are down already still use
+/// it up, or a ready pod would go on top of them.
+fn ready_budget(cx: &Cx<'_>, numbers: &Numbers) -> DeleteBudget {
+    let is_down_and_marked = |pod: &&PodView| {
+        cx.spec.is_to_delete(pod) && !is_pre_deleting(pod) && !cx.spec.is_available(pod, cx.now)
+    };
+    let down = u32::try_from(cx.pods().filter(is_down_and_marked).count()).unwrap_or(u32::MAX);
+    DeleteBudget::of(numbers.delete_ready_limit.saturating_sub(down))
 }
 
 /// Old pods first as far as they are too many, then new ones; while paused, new ones that are down before all (B21).

@@ -11,6 +11,10 @@ use crate::order::{Priority, ScatterTerm, Selector};
 use crate::pod::string_map;
 use crate::revision::{Data, hash};
 
+const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+const IN_PLACE: &str = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy";
+const PRIORITY: &str = "spec.updateStrategy.rollingUpdate.priorityStrategy";
+
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
@@ -102,7 +106,7 @@ impl Spec {
 
     /// Reads `.spec` of a v1beta1 object. `excluded` is the manager's flag for CS-35.
     pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
-        let read = Reader(spec);
+        let read = Reader { object: spec, at: "spec" };
         let claim_templates = read.list("volumeClaimTemplates").to_vec();
         let leaves_out = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
         let deadline = read.count("progressDeadlineSeconds")?;
@@ -140,8 +144,8 @@ impl Spec {
 
 impl Rolling {
     fn read(rolling: &Value) -> Result<Self, Fault> {
-        let read = Reader(rolling);
-        let in_place = Reader(&rolling["inPlaceUpdateStrategy"]);
+        let read = Reader { object: rolling, at: ROLLING };
+        let in_place = Reader { object: read.at("inPlaceUpdateStrategy"), at: IN_PLACE };
         Ok(Self {
             partition: read.amount("partition", Bare::Refused)?.unwrap_or(Amount::Pods(0)),
             max_unavailable: read.amount("maxUnavailable", Bare::Percent)?.unwrap_or(Amount::percent(20)),
@@ -150,7 +154,7 @@ impl Rolling {
                 "InPlaceIfPossible" => Policy::InPlaceIfPossible,
                 "InPlaceOnly" => Policy::InPlaceOnly,
                 "" | "ReCreate" => Policy::ReCreate,
-                other => return Err(fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
+                other => return Err(read.fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
             },
             is_paused: read.flag("paused") == Some(true),
             priority: priority(&rolling["priorityStrategy"])?,
@@ -168,11 +172,19 @@ impl Rolling {
 }
 
 /// Typed access to the fields of an object; paths are relative, with `/`.
-struct Reader<'a>(&'a Value);
+struct Reader<'a> {
+    object: &'a Value,
+    /// Where the object stands, for faults.
+    at: &'static str,
+}
 
 impl<'a> Reader<'a> {
     fn at(&self, path: &str) -> &'a Value {
-        self.0.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
+        self.object.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
+    }
+
+    fn fault(&self, path: &str, problem: &impl ToString) -> Fault {
+        fault(&format!("{}.{path}", self.at), problem)
     }
 
     fn text(&self, path: &str) -> &'a str {
@@ -192,7 +204,7 @@ impl<'a> Reader<'a> {
         match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
             _ if value.is_null() => Ok(None),
             Some(count) => Ok(Some(count)),
-            None => Err(fault(path, &format!("{value} is not a number >= 0"))),
+            None => Err(self.fault(path, &format!("{value} is not a number >= 0"))),
         }
     }
 
@@ -201,18 +213,17 @@ impl<'a> Reader<'a> {
         if value.is_null() {
             return Ok(None);
         }
-        Amount::read(value, bare).map(Some).map_err(|error| fault(path, &error))
+        Amount::read(value, bare).map(Some).map_err(|error| self.fault(path, &error))
     }
 }
 
 fn priority(value: &Value) -> Result<Option<Priority>, Fault> {
-    let read = Reader(value);
+    let read = Reader { object: value, at: PRIORITY };
     let (weights, keys) = (read.list("weightPriority"), read.list("orderPriority"));
     if !weights.is_empty() {
         let terms = weights.iter().map(|term| {
-            let selector =
-                Selector::read(&term["matchSelector"]).map_err(|e| fault("priorityStrategy", &e))?;
-            Ok((Reader(term).count("weight")?.unwrap_or(0), selector))
+            let selector = Selector::read(&term["matchSelector"]).map_err(|e| fault(PRIORITY, &e))?;
+            Ok((Reader { object: term, at: PRIORITY }.count("weight")?.unwrap_or(0), selector))
         });
         return terms.collect::<Result<Vec<_>, Fault>>().map(|terms| Some(Priority::Weights(terms)));
     }

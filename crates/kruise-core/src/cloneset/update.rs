@@ -1,5 +1,9 @@
 //! Bringing pods to another revision (CS-71 … CS-79).
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kruise_api::conditions;
 use kruise_api::reasons::event;
 
 use super::numbers::{Direction, Side};
@@ -10,6 +14,7 @@ use super::view::{is_pre_deleting, is_ready};
 use crate::budget::{Permit, Price, UpdateBudget};
 use crate::chain::{Act, Chain, Purpose, Resource, Write};
 use crate::gates::Gate;
+use crate::ids::RevisionHash;
 use crate::inplace::{self, Blocked, Change, Grace, Job};
 use crate::lifecycle::{self, State};
 use crate::order::{by_default, by_priority, scatter};
@@ -20,8 +25,14 @@ use crate::revision::Revision;
 
 /// How one pod gets to its target.
 enum Way {
-    InPlace(Change),
+    InPlace(Arc<Change>),
     Recreate,
+}
+
+/// What separates each revision from the target; computed once per revision, not per pod.
+struct Ways<'a> {
+    target: &'a Revision,
+    known: BTreeMap<RevisionHash, Result<Arc<Change>, Blocked>>,
 }
 
 pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
@@ -39,6 +50,7 @@ pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
         return;
     }
     let mut budget = budget(cx, target, numbers.update.limit);
+    let mut ways = Ways { target, known: BTreeMap::new() };
     let mut left = numbers.update.count;
     for pod in candidates {
         if left == 0 {
@@ -49,7 +61,7 @@ pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
             left -= 1; // It goes anyway and comes back at the right revision.
             continue;
         }
-        match start(cx, pod, target, &mut budget, plan) {
+        match start(cx, pod, &mut ways, &mut budget, plan) {
             Ok(()) => left -= 1,
             // A pod that may not be disturbed does not keep others from being repaired for free (CS-75, B10).
             Err(reason) => plan.hold(&pod.name, reason),
@@ -96,9 +108,7 @@ fn budget(cx: &Cx<'_>, target: &Revision, limit: u32) -> UpdateBudget {
     UpdateBudget {
         limit,
         down: count(cx.pods().filter(|pod| is_down(pod)).count()),
-        target_down: count(
-            cx.pods().filter(|pod| is_down(pod) && pod.revision().as_ref() == Some(&hash)).count(),
-        ),
+        target_down: count(cx.pods().filter(|pod| is_down(pod) && pod.is_at(&hash)).count()),
     }
 }
 
@@ -106,11 +116,11 @@ fn budget(cx: &Cx<'_>, target: &Revision, limit: u32) -> UpdateBudget {
 fn start(
     cx: &Cx<'_>,
     pod: &PodView,
-    target: &Revision,
+    ways: &mut Ways<'_>,
     budget: &mut UpdateBudget,
     plan: &mut Plan,
 ) -> Result<(), Reason> {
-    let way = way(cx, pod, target)?;
+    let way = ways.way(cx, pod)?;
     let state = State::of(pod);
     if let Way::InPlace(_) = way {
         if state == State::Foreign {
@@ -135,7 +145,7 @@ fn start(
     let permit = budget.spend(pod, price)?;
     match way {
         Way::Recreate => scale::delete(cx, &permit, Purpose::Recreate, plan),
-        Way::InPlace(change) => in_place(cx, &permit, target, change, plan),
+        Way::InPlace(change) => in_place(cx, &permit, ways.target, &change, plan),
     }
     if cx.view.gates.on(Gate::PodUnavailableBudgetUpdate) {
         ask_budget(plan, pod);
@@ -143,49 +153,57 @@ fn start(
     Ok(())
 }
 
-/// CS-77, CS-78: in place where the policy and the change allow it.
-fn way(cx: &Cx<'_>, pod: &PodView, target: &Revision) -> Result<Way, Reason> {
-    let policy = cx.spec.rolling.policy;
-    if policy == Policy::ReCreate {
-        return Ok(Way::Recreate);
+impl Ways<'_> {
+    /// CS-77, CS-78: in place where the policy and the change allow it.
+    fn way(&mut self, cx: &Cx<'_>, pod: &PodView) -> Result<Way, Reason> {
+        let policy = cx.spec.rolling.policy;
+        if policy == Policy::ReCreate {
+            return Ok(Way::Recreate);
+        }
+        match (self.change(cx, pod), policy) {
+            (Ok(change), _) => Ok(Way::InPlace(change)),
+            (Err(_), Policy::InPlaceIfPossible | Policy::ReCreate) => Ok(Way::Recreate),
+            (Err(blocked), Policy::InPlaceOnly) => Err(Reason::NotInPlace {
+                field: match blocked {
+                    Blocked::Field(field) => field,
+                    Blocked::QosClass => "the quality-of-service class".to_owned(),
+                    Blocked::Unreadable(what) => what,
+                },
+            }),
+        }
     }
-    match (change(cx, pod, target), policy) {
-        (Ok(change), _) => Ok(Way::InPlace(change)),
-        (Err(_), Policy::InPlaceIfPossible | Policy::ReCreate) => Ok(Way::Recreate),
-        (Err(blocked), Policy::InPlaceOnly) => Err(Reason::NotInPlace {
-            field: match blocked {
-                Blocked::Field(field) => field,
-                Blocked::QosClass => "the quality-of-service class".to_owned(),
-                Blocked::Unreadable(what) => what,
-            },
-        }),
+
+    fn change(&mut self, cx: &Cx<'_>, pod: &PodView) -> Result<Arc<Change>, Blocked> {
+        let hash = pod.revision().unwrap_or_else(|| RevisionHash::new(""));
+        let target = self.target;
+        let known = self.known.entry(hash);
+        let change = known.or_insert_with_key(|from| between(cx, from, target)).clone()?;
+        let has_daemon = pod.node.as_deref().is_none_or(|node| !cx.view.virtual_nodes.contains(node));
+        let can_restart = has_daemon && pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY);
+        if !change.ref_metadata.is_empty() && !can_restart {
+            // Without gate or daemon the container would never be restarted (M5).
+            return Err(Blocked::Field("environment from metadata".to_owned()));
+        }
+        Ok(change)
     }
 }
 
-fn change(cx: &Cx<'_>, pod: &PodView, target: &Revision) -> Result<Change, Blocked> {
-    let here = pod.revision().and_then(|hash| cx.view.revision(&hash));
-    let Some(here) = here else {
+fn between(cx: &Cx<'_>, from: &RevisionHash, target: &Revision) -> Result<Arc<Change>, Blocked> {
+    let Some(here) = cx.view.revision(from) else {
         return Err(Blocked::Unreadable("its own revision, which is gone,".to_owned()));
     };
-    let change = Change::between(&here.template, &target.template, &cx.view.gates)?;
-    let has_daemon = pod.node.as_deref().is_none_or(|node| !cx.view.virtual_nodes.contains(node));
-    let can_restart = has_daemon && pod.has_readiness_gate(kruise_api::conditions::IN_PLACE_UPDATE_READY);
-    if !change.ref_metadata.is_empty() && !can_restart {
-        // Without gate or daemon the container would never be restarted (M5).
-        return Err(Blocked::Field("environment from metadata".to_owned()));
-    }
     let checks_claims =
         cx.view.gates.on(Gate::RecreatePodWhenChangeVct) && cx.spec.rolling.policy != Policy::InPlaceOnly;
     match (&here.claim_hash, &target.claim_hash) {
         (Some(old), Some(new)) if checks_claims && old != new => {
             Err(Blocked::Field("volumeClaimTemplates".to_owned())) // SM-13, CS-64
         }
-        _ => Ok(change),
+        _ => Change::between(&here.template, &target.template, &cx.view.gates).map(Arc::new),
     }
 }
 
 /// CS-79: by lifecycle state.
-fn in_place(cx: &Cx<'_>, permit: &Permit<'_>, target: &Revision, change: Change, plan: &mut Plan) {
+fn in_place(cx: &Cx<'_>, permit: &Permit<'_>, target: &Revision, change: &Change, plan: &mut Plan) {
     let pod = permit.pod();
     let hooks = cx.spec.hooks.as_ref();
     let hook = hooks.and_then(|hooks| hooks.in_place_update.as_ref());
@@ -197,7 +215,7 @@ fn in_place(cx: &Cx<'_>, permit: &Permit<'_>, target: &Revision, change: Change,
             let hash = target.name.hash();
             let is_short = cx.view.gates.on(Gate::CloneSetShortHash);
             let job = Job {
-                change,
+                change: change.clone(),
                 revision: target.name.as_str(),
                 revision_label: if is_short { hash.as_str() } else { target.name.as_str() },
                 template_hash: Some(hash.as_str()),

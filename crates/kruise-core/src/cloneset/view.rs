@@ -27,11 +27,12 @@ pub struct View {
     pub annotations: BTreeMap<String, String>,
     /// Set while it is being deleted.
     pub deleted: Option<Timestamp>,
-    pub spec: Result<Spec, Fault>,
+    /// Shared, so that it is read once per generation and not once per plan.
+    pub spec: Result<Arc<Spec>, Fault>,
     /// As stored; what is already so is not written.
     pub status: Value,
     /// Matching the selector and owned by it or by nobody (SM-6), oldest first.
-    pub revisions: Vec<Revision>,
+    pub revisions: Vec<Arc<Revision>>,
     /// All that its uid owns, also those being deleted and finished, sorted by name.
     pub pods: Vec<Arc<PodView>>,
     /// Pods of others that carry the name of one of our instances (B7).
@@ -98,7 +99,7 @@ impl View {
             generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0),
             annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
             deleted: crate::time::read(text("/metadata/deletionTimestamp")),
-            spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded),
+            spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded).map(Arc::new),
             status: object.get("status").cloned().unwrap_or(Value::Null),
             revisions: Vec::new(),
             pods: Vec::new(),
@@ -114,9 +115,10 @@ impl View {
         }
     }
 
-    /// Sets pods and revisions in the order that planning relies on.
+    /// Sets pods and revisions (owned or shared) in the order that planning relies on.
     #[must_use]
-    pub fn with(mut self, mut pods: Vec<Arc<PodView>>, mut revisions: Vec<Revision>) -> Self {
+    pub fn with<R: Into<Arc<Revision>>>(mut self, mut pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
+        let mut revisions: Vec<Arc<Revision>> = revisions.into_iter().map(Into::into).collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
         sort(&mut revisions);
         self.pods = pods;
@@ -132,7 +134,7 @@ impl View {
     }
 
     pub fn revision(&self, hash: &RevisionHash) -> Option<&Revision> {
-        self.revisions.iter().find(|one| one.name.hash() == *hash)
+        self.revisions.iter().map(AsRef::as_ref).find(|one| one.name.hash() == *hash)
     }
 }
 

@@ -402,7 +402,7 @@ fn sm_29_grace_waits_until_its_end_and_is_then_applied() {
     assert_eq!(
         ops(&writes[0])[0],
         Op::test("/metadata/resourceVersion", "1"),
-        "M2, M18: on the version that was read"
+        "shared-machinery/M2, shared-machinery/M18: on the version that was read"
     );
 }
 

@@ -122,10 +122,10 @@ fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_bac
     let mut edit = Edit::of(&fresh);
     enter(&mut edit, State::PreparingUpdate, Some(&hooks), t0());
     assert_eq!(edit.current("KruisePodReady").unwrap().status, crate::pod::Status::False);
-    let message = edit.current("KruisePodReady").unwrap().message.clone().unwrap();
+    let message = edit.current("KruisePodReady").unwrap().message().unwrap().to_owned();
 
     let mut held = gated().state("PreparingUpdate");
-    held.0["status"]["conditions"][0]["message"] = json!(message.as_ref());
+    held.0["status"]["conditions"][0]["message"] = json!(message);
     held.0["status"]["conditions"][0]["status"] = json!("False");
     let held = held.view();
     for state in [State::Normal, State::Updated] {

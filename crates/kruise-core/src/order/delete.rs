@@ -35,7 +35,7 @@ impl DeleteOrder<'_> {
     pub fn sort(&self, pods: &mut [&PodView]) {
         let ranks =
             if self.constraints.is_empty() { by_node(pods) } else { by_topology(pods, self.constraints) };
-        pods.sort_by_key(|pod| {
+        pods.sort_by_cached_key(|pod| {
             let availability = ((self.is_available)(pod), pod.is_ready());
             key(pod, availability, ranks.get(&pod.name).copied().unwrap_or(0))
         });
@@ -86,7 +86,7 @@ fn by_node(pods: &[&PodView]) -> Ranks {
     }
     let mut ranks = Ranks::new();
     for mut group in nodes.into_values() {
-        group.sort_by_key(|pod| key(pod, (false, pod.is_ready()), 0));
+        group.sort_by_cached_key(|pod| key(pod, (false, pod.is_ready()), 0));
         for (after, pod) in group.iter().rev().enumerate() {
             ranks.insert(pod.name.clone(), u64::try_from(after).unwrap_or(u64::MAX));
         }
@@ -108,7 +108,7 @@ fn by_topology(pods: &[&PodView], constraints: &[Constraint]) -> Ranks {
         }
         let weight = weight_micro(topologies.len());
         for mut group in topologies.into_values() {
-            group.sort_by_key(|pod| {
+            group.sort_by_cached_key(|pod| {
                 let inner = if constraint.key == HOSTNAME { None } else { same_node.get(&pod.name).copied() };
                 key(pod, (false, pod.is_ready()), inner.unwrap_or(0))
             });

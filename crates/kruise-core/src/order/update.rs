@@ -19,7 +19,7 @@ pub enum Priority {
 
 /// SM-60: what is lost least by being updated comes first.
 pub fn by_default(pods: &mut [&PodView]) {
-    pods.sort_by_key(|pod| {
+    pods.sort_by_cached_key(|pod| {
         let ready = pod.condition(conditions::POD_READY).filter(|one| one.status == Status::True);
         let since = ready.map(|one| one.since);
         (
@@ -38,11 +38,11 @@ pub fn by_default(pods: &mut [&PodView]) {
 /// SM-62, stable on top of the default order.
 pub fn by_priority(pods: &mut [&PodView], priority: &Priority) {
     match priority {
-        Priority::Weights(terms) => pods.sort_by_key(|pod| {
+        Priority::Weights(terms) => pods.sort_by_cached_key(|pod| {
             let matching = terms.iter().filter(|(_, selector)| selector.matches(&pod.labels));
             Reverse(matching.map(|(weight, _)| u64::from(*weight)).sum::<u64>())
         }),
-        Priority::Keys(keys) => pods.sort_by_key(|pod| {
+        Priority::Keys(keys) => pods.sort_by_cached_key(|pod| {
             let found = keys.iter().enumerate().find_map(|(at, key)| Some((at, pod.labels.get(key)?)));
             // A pod with none of the keys comes before all others.
             found.map(|(at, value)| (at, Reverse(trailing_number(value))))

@@ -123,15 +123,10 @@ impl<'a> Edit<'a> {
     ) {
         let there = self.current(kind);
         let since = there.filter(|one| one.status == status).and_then(|one| one.since).unwrap_or(now);
-        let wanted = Condition {
-            kind: kind.into(),
-            status,
-            reason: why.0.map(Arc::from),
-            message: why.1.map(Arc::from),
-            since: Some(since),
-        };
+        let wanted = Condition::new(kind.into(), status, Some(since))
+            .saying(why.0.map(Arc::from), why.1.map(Arc::from));
         let is_same = there.is_some_and(|one| {
-            one.status == status && one.reason == wanted.reason && one.message == wanted.message
+            one.status == status && one.reason() == wanted.reason() && one.message() == wanted.message()
         });
         if !is_same {
             self.conditions.insert(kind.into(), wanted);
@@ -317,9 +312,9 @@ fn wire(condition: &Condition) -> Value {
     out.insert("status".to_owned(), Value::from(status));
     out.insert("lastProbeTime".to_owned(), Value::Null);
     out.insert("lastTransitionTime".to_owned(), condition.since.map(time::seconds).into());
-    for (key, text) in [("reason", &condition.reason), ("message", &condition.message)] {
+    for (key, text) in [("reason", condition.reason()), ("message", condition.message())] {
         if let Some(text) = text {
-            out.insert(key.to_owned(), Value::from(text.as_ref()));
+            out.insert(key.to_owned(), Value::from(text));
         }
     }
     Value::Object(out)

@@ -3,11 +3,13 @@
 //! `view.rs` what a pod is; `wire.rs` how it is read; `edit.rs` how a change of it becomes one patch.
 
 mod edit;
+mod shared;
 mod texts;
 mod view;
 mod wire;
 
 pub use edit::{Edit, Guard};
+pub use shared::SharedParts;
 pub use texts::{Texts, string_map};
 pub use view::{
     Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources, Status,

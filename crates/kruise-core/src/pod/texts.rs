@@ -48,6 +48,7 @@ impl Texts {
             *key = pool(key);
             *value = pool(value);
         }
+        self.0.shrink_to_fit();
     }
 }
 

@@ -26,17 +26,17 @@ pub struct PodView {
     pub deleted: Option<Timestamp>,
     pub labels: Texts,
     pub annotations: Texts,
-    pub finalizers: Vec<Arc<str>>,
+    pub finalizers: Box<[Arc<str>]>,
     /// In wire order: a release removes one by position.
-    pub owners: Vec<Owner>,
+    pub owners: Box<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
-    pub readiness_gates: Vec<Arc<str>>,
+    pub readiness_gates: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
-    pub conditions: Vec<Condition>,
-    /// In wire order, without init containers.
-    pub containers: Vec<Container>,
-    pub statuses: Vec<ContainerStatus>,
+    pub conditions: Box<[Condition]>,
+    /// In wire order, without init containers; the same for most pods of a revision.
+    pub containers: Arc<[Container]>,
+    pub statuses: Box<[ContainerStatus]>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +59,15 @@ pub enum Phase {
 pub struct Condition {
     pub kind: Arc<str>,
     pub status: Status,
-    pub reason: Option<Arc<str>>,
-    pub message: Option<Arc<str>>,
     pub since: Option<Timestamp>,
+    words: Option<Box<Words>>,
+}
+
+/// Most conditions have neither; thousands of pods have six conditions each.
+#[derive(Debug, Clone, PartialEq)]
+struct Words {
+    reason: Option<Arc<str>>,
+    message: Option<Arc<str>>,
 }
 
 /// Status of a condition; whatever is neither True nor False counts as unknown.
@@ -72,7 +78,7 @@ pub enum Status {
     Unknown,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Container {
     pub name: Arc<str>,
     pub image: Arc<str>,
@@ -87,20 +93,20 @@ pub struct Container {
     pub full_hash: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EnvRef {
     pub name: Arc<str>,
     pub source: EnvSource,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EnvSource {
     Label(Arc<str>),
     Annotation(Arc<str>),
 }
 
 /// Limits and requests of a container, by resource name.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub struct Resources {
     pub limits: BTreeMap<Arc<str>, Quantity>,
     pub requests: BTreeMap<Arc<str>, Quantity>,
@@ -115,7 +121,30 @@ pub struct ContainerStatus {
     pub is_ready: bool,
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
-    pub resources: Option<Resources>,
+    pub resources: Option<Arc<Resources>>,
+}
+
+impl Condition {
+    pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
+        Self { kind, status, since, words: None }
+    }
+
+    /// Empty texts count as none.
+    #[must_use]
+    pub fn saying(self, reason: Option<Arc<str>>, message: Option<Arc<str>>) -> Self {
+        let said = |text: Option<Arc<str>>| text.filter(|text| !text.is_empty());
+        let words = Words { reason: said(reason), message: said(message) };
+        let is_silent = words.reason.is_none() && words.message.is_none();
+        Self { words: (!is_silent).then(|| Box::new(words)), ..self }
+    }
+
+    pub fn reason(&self) -> Option<&str> {
+        self.words.as_ref()?.reason.as_deref()
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.words.as_ref()?.message.as_deref()
+    }
 }
 
 impl PodView {
@@ -161,6 +190,12 @@ impl PodView {
         self.labels.get(labels::REVISION).map(RevisionHash::last_segment)
     }
 
+    /// Whether it is at that revision, by hash (SM-8).
+    pub fn is_at(&self, revision: &RevisionHash) -> bool {
+        self.labels.get(labels::REVISION).and_then(|label| label.rsplit('-').next())
+            == Some(revision.as_str())
+    }
+
     pub fn instance_id(&self) -> Option<InstanceId> {
         self.labels.get(labels::CLONESET_INSTANCE_ID).map(InstanceId::new)
     }
@@ -196,27 +231,5 @@ impl PodView {
             EnvSource::Annotation(key) => self.annotations.get(key),
         }
         .unwrap_or_default()
-    }
-
-    /// Replaces the strings that many pods have in common by the pool's copies.
-    pub fn share(&mut self, pool: &mut impl FnMut(&str) -> Arc<str>) {
-        self.namespace = pool(&self.namespace);
-        self.labels.share(pool);
-        self.annotations.share(pool);
-        for text in self.finalizers.iter_mut().chain(&mut self.readiness_gates).chain(&mut self.node) {
-            *text = pool(text);
-        }
-        for condition in &mut self.conditions {
-            condition.kind = pool(&condition.kind);
-        }
-        for container in &mut self.containers {
-            container.name = pool(&container.name);
-            container.image = pool(&container.image);
-        }
-        for status in &mut self.statuses {
-            status.name = pool(&status.name);
-            status.image = pool(&status.image);
-            status.image_id = pool(&status.image_id);
-        }
     }
 }

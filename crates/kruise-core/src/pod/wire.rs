@@ -1,5 +1,4 @@
-//! From the wire object to the slim pod. Lenient: a field that cannot be read counts as absent, so that one odd pod
-//! never breaks a list.
+//! From the wire object to the slim pod. What the API server leaves out counts as absent or zero.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +45,9 @@ struct Meta {
 
 #[derive(Deserialize)]
 struct Reference {
+    #[serde(default)]
     uid: String,
+    #[serde(default)]
     kind: Arc<str>,
     controller: Option<bool>,
 }
@@ -122,7 +123,7 @@ impl From<Wire> for PodView {
             deleted: metadata.deletion_timestamp.as_deref().and_then(time::read),
             labels: metadata.labels.into_iter().flatten().collect(),
             annotations,
-            finalizers: metadata.finalizers.unwrap_or_default(),
+            finalizers: metadata.finalizers.unwrap_or_default().into(),
             owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             node: spec.node_name.filter(|node| !node.is_empty()),
@@ -133,7 +134,7 @@ impl From<Wire> for PodView {
                 .map(|one| one.condition_type)
                 .collect(),
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
-            containers,
+            containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
         }
     }
@@ -159,17 +160,13 @@ impl Phase {
 
 impl From<WireCondition> for Condition {
     fn from(wire: WireCondition) -> Self {
-        Self {
-            kind: wire.r#type,
-            status: match wire.status.as_str() {
-                "True" => Status::True,
-                "False" => Status::False,
-                _ => Status::Unknown,
-            },
-            reason: wire.reason.filter(|text| !text.is_empty()),
-            message: wire.message.filter(|text| !text.is_empty()),
-            since: wire.last_transition_time.as_deref().and_then(time::read),
-        }
+        let status = match wire.status.as_str() {
+            "True" => Status::True,
+            "False" => Status::False,
+            _ => Status::Unknown,
+        };
+        let since = wire.last_transition_time.as_deref().and_then(time::read);
+        Self::new(wire.r#type, status, since).saying(wire.reason, wire.message)
     }
 }
 
@@ -182,7 +179,7 @@ impl From<WireStatus> for ContainerStatus {
             container_id: wire.container_id.unwrap_or_default(),
             is_ready: wire.ready,
             restarts: wire.restart_count,
-            resources: wire.resources.as_ref().map(Resources::read),
+            resources: wire.resources.as_ref().map(|one| Arc::new(Resources::read(one))),
         }
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kruise_api::{conditions, reasons};
 use serde::{Deserialize, Serialize};
 
-use crate::pod::{Edit, Status};
+use crate::pod::{Condition, Edit, Status};
 
 const CONTAINERS_READY: &str = "ContainersReady";
 
@@ -109,7 +109,7 @@ fn unmet(edit: &Edit<'_>, gate: &str) -> Option<String> {
 /// Keys in the condition's message; a message of another form holds none.
 fn held(edit: &Edit<'_>) -> Vec<Key> {
     let condition = edit.current(conditions::KRUISE_POD_READY);
-    let message = condition.and_then(|one| one.message.as_deref()).unwrap_or_default();
+    let message = condition.and_then(Condition::message).unwrap_or_default();
     serde_json::from_str(message).unwrap_or_default()
 }
 

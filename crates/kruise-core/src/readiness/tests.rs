@@ -52,12 +52,12 @@ fn sm_51_ready_falls_at_once_and_names_the_gate() {
 
     let ready = edit.current("Ready").unwrap();
     assert_eq!(ready.status, Status::False);
-    assert_eq!(ready.reason.as_deref(), Some("ReadinessGatesNotReady"));
+    assert_eq!(ready.reason(), Some("ReadinessGatesNotReady"));
     assert_eq!(
-        ready.message.as_deref(),
+        ready.message(),
         Some("the status of pod readiness gate \"InPlaceUpdateReady\" is not \"True\", but False")
     );
-    assert_eq!(ready.since, Some(t0()), "M12: with the time");
+    assert_eq!(ready.since, Some(t0()), "shared-machinery/M12: with the time");
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn sm_52_ready_only_after_both_keys_are_gone() {
     hold(&mut edit, Key::pre_delete(), t0());
     hold(&mut edit, other.clone(), t0());
     let both = edit.current("KruisePodReady").unwrap().clone();
-    assert_eq!(both.status, Status::False, "M12: False, never empty");
+    assert_eq!(both.status, Status::False, "shared-machinery/M12: False, never empty");
     assert_eq!(
-        both.message.as_deref(),
+        both.message(),
         Some(
             r#"[{"userAgent":"ContainerRecreateRequest","key":"ns/crr"},{"userAgent":"Lifecycle","key":"preDeleteHook"}]"#
         )
@@ -91,7 +91,7 @@ fn sm_52_ready_only_after_both_keys_are_gone() {
     release(&mut edit, &other, t0());
 
     let last = edit.current("KruisePodReady").unwrap();
-    assert_eq!((last.status, last.message.as_deref()), (Status::True, Some("[]")));
+    assert_eq!((last.status, last.message()), (Status::True, Some("[]")));
 }
 
 #[test]

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_machinery_m15_and_m16_bytes_and_hash_labels_are_not_compared() {
+    fn shared_machinery_m15_shared_machinery_m16_bytes_and_hash_labels_are_not_compared() {
         let escaped: Value =
             serde_json::from_str(r#"{"spec":{"containers":[{"name":"a","command":["\u003c"]}]}}"#).unwrap();
 

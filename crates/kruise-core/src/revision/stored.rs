@@ -34,7 +34,7 @@ pub struct Revision {
     pub labels: BTreeMap<String, String>,
     /// Hash of the volume claim templates it was created with; absent on old ones (SM-13).
     pub claim_hash: Option<String>,
-    /// The pod template as stored, without the patch directive.
+    /// The pod template in canonical form, without the patch directive; as stored where it cannot be decoded.
     pub template: Arc<Value>,
 }
 
@@ -84,7 +84,7 @@ impl Revision {
                 .and_then(|all| all.get(annotations::CLONESET_CLAIM_TEMPLATE_HASH))
                 .and_then(Value::as_str)
                 .map(str::to_owned),
-            template: Arc::new(template),
+            template: Arc::new(canonical("PodTemplateSpec", &template).unwrap_or(template)),
         })
     }
 }

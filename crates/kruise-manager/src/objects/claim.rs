@@ -54,6 +54,7 @@ impl Claim {
 }
 
 impl Cached for Claim {
+    type Shared = ();
     const RESOURCE: Resource =
         Resource::core("persistentvolumeclaims", "PersistentVolumeClaim", Scope::Namespaced);
 

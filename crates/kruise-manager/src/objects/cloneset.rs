@@ -27,6 +27,7 @@ impl<'de> Deserialize<'de> for CloneSet {
 }
 
 impl Cached for CloneSet {
+    type Shared = ();
     const RESOURCE: Resource = Resource::namespaced("apps.kruise.io", "v1beta1", "clonesets", "CloneSet");
 
     fn key(&self) -> Key {

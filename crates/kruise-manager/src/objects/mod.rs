@@ -2,6 +2,8 @@
 
 mod claim;
 mod cloneset;
+#[cfg(test)]
+mod memory;
 mod node;
 mod pod;
 mod pull_job;

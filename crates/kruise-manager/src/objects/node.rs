@@ -33,6 +33,7 @@ impl Node {
 }
 
 impl Cached for Node {
+    type Shared = ();
     const RESOURCE: Resource = Resource::core("nodes", "Node", Scope::Cluster);
 
     fn key(&self) -> Key {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kruise_core::pod::PodView;
-use kruise_runtime::cache::{Cached, Index, Pool};
+use kruise_core::pod::{PodView, SharedParts};
+use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource, Scope};
 use serde::Deserialize;
 
@@ -12,10 +12,11 @@ use serde::Deserialize;
 pub struct Pod(pub Arc<PodView>);
 
 impl Cached for Pod {
+    type Shared = SharedParts;
     const RESOURCE: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
 
     fn key(&self) -> Key {
-        Key::new(Arc::clone(&self.0.namespace), self.0.name.as_str())
+        Key::new(Arc::clone(&self.0.namespace), self.0.name.shared())
     }
 
     fn uid(&self) -> &str {
@@ -32,10 +33,10 @@ impl Cached for Pod {
         }
     }
 
-    fn share(&mut self, pool: &mut Pool) {
+    fn share(&mut self, shared: &mut SharedParts) {
         // Just decoded: nobody else holds it yet.
         if let Some(view) = Arc::get_mut(&mut self.0) {
-            view.share(&mut |text: &str| pool.share(text));
+            shared.share(view);
         }
     }
 }

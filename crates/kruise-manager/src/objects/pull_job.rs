@@ -24,6 +24,7 @@ impl PullJob {
 }
 
 impl Cached for PullJob {
+    type Shared = ();
     const RESOURCE: Resource =
         Resource::namespaced("apps.kruise.io", "v1beta1", "imagepulljobs", "ImagePullJob");
 

@@ -1,5 +1,7 @@
 //! ControllerRevisions. Those of other people's workloads are known by name only.
 
+use std::sync::Arc;
+
 use kruise_core::revision::Revision as View;
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource};
@@ -14,7 +16,7 @@ const OUR_GROUP: &str = "apps.kruise.io/";
 pub struct Revision {
     pub meta: Meta,
     /// `None` for what cannot be ours.
-    pub view: Option<View>,
+    pub view: Option<Arc<View>>,
 }
 
 impl<'de> Deserialize<'de> for Revision {
@@ -23,12 +25,14 @@ impl<'de> Deserialize<'de> for Revision {
         let meta = Meta::deserialize(object.get("metadata").unwrap_or(&Value::Null))
             .map_err(serde::de::Error::custom)?;
         let owned_by_us = meta.owner_references.iter().any(|owner| owner.api_version.starts_with(OUR_GROUP));
-        let view = if owned_by_us || !meta.has_controller() { View::read(&object) } else { None };
+        let view =
+            if owned_by_us || !meta.has_controller() { View::read(&object).map(Arc::new) } else { None };
         Ok(Self { meta, view })
     }
 }
 
 impl Cached for Revision {
+    type Shared = ();
     const RESOURCE: Resource =
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
 

@@ -122,6 +122,7 @@ impl Caller {
             .method(&call.method)
             .uri(&call.path)
             .header(header::CONTENT_TYPE, call.content)
+            .header(header::ACCEPT, if call.method == Method::GET { JSON } else { METADATA_ONLY })
             .header(header::USER_AGENT, &self.user_agent)
             .body(bytes)
             .map_err(kube::Error::HttpError)?;
@@ -135,6 +136,9 @@ impl Caller {
 }
 
 const JSON: &str = "application/json";
+
+/// Answers to writes without spec and status: less to encode for the server, less to read for us.
+const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// One HTTP request; no body if it is null.
 struct Call {

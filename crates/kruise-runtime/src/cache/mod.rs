@@ -7,7 +7,6 @@ mod store;
 mod stream;
 mod watch;
 
-pub use pool::Pool;
 pub use set::Caches;
 pub use store::{Change, Store};
 pub use watch::{Watch, WatchSettings};
@@ -30,8 +29,11 @@ pub trait Cached: DeserializeOwned + Send + Sync + 'static {
     /// Calls `put` with every index entry that the object should be found under.
     fn index(&self, put: &mut dyn FnMut(Index, &str));
 
-    /// Replaces strings that many objects have in common by the pool's copies.
-    fn share(&mut self, _pool: &mut Pool) {}
+    /// What objects of this type have in common is kept here once; `()` if nothing is.
+    type Shared: Default + Send + Sync;
+
+    /// Replaces what it has in common with others by the common copies.
+    fn share(&mut self, _shared: &mut Self::Shared) {}
 }
 
 /// A named way to look objects up.

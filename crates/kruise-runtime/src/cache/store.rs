@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
-use super::{Cached, Index, Pool, Version};
+use super::pool::Pool;
+use super::{Cached, Index, Version};
 use crate::Key;
 
 /// Objects are immutable; a new state replaces the old one.
-pub struct Store<T> {
+pub struct Store<T: Cached> {
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Vec<Handler<T>>>,
     synced: watch::Sender<bool>,
@@ -17,12 +18,14 @@ pub struct Store<T> {
 
 type Handler<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
 
-struct Inner<T> {
+struct Inner<T: Cached> {
     objects: HashMap<Key, Arc<T>>,
     index: HashMap<Index, HashMap<Arc<str>, BTreeSet<Key>>>,
     /// The newest version that the watch has shown, of any object.
     seen: Version,
+    /// Values of index entries.
     pool: Pool,
+    shared: T::Shared,
 }
 
 /// One object came, changed or went.
@@ -39,6 +42,7 @@ impl<T: Cached> Default for Store<T> {
             index: HashMap::new(),
             seen: Version::default(),
             pool: Pool::default(),
+            shared: T::Shared::default(),
         };
         Self { inner: RwLock::new(inner), handlers: RwLock::default(), synced: watch::Sender::new(false) }
     }
@@ -113,7 +117,7 @@ impl<T: Cached> Store<T> {
             if old.as_ref().is_some_and(|old| version <= Version::read(old.resource_version())) {
                 return;
             }
-            object.share(&mut inner.pool);
+            object.share(&mut inner.shared);
             let new = Arc::new(object);
             inner.replace(&key, old.as_ref(), Some(&new));
             inner.objects.insert(key, Arc::clone(&new));
@@ -241,6 +245,7 @@ pub mod tests {
     }
 
     impl Cached for Thing {
+        type Shared = ();
         const RESOURCE: Resource = Resource::core("things", "Thing", Scope::Namespaced);
 
         fn key(&self) -> Key {

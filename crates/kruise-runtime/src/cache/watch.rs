@@ -30,7 +30,7 @@ pub struct WatchSettings {
 }
 
 /// The loop for one resource type. Run it as a task; it never returns.
-pub struct Watch<T> {
+pub struct Watch<T: Cached> {
     client: Client,
     store: Arc<Store<T>>,
     settings: WatchSettings,

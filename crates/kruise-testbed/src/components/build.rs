@@ -171,3 +171,17 @@ fn minutes(elapsed: Duration) -> String {
 fn say(component: Component, words: &str) {
     eprintln!("[testbed] {}: {words}", component.name());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_is_told_before_anything_is_built() {
+        // The process file system has no room at all.
+        let error = check_space(Component::Etcd, Path::new("/proc")).unwrap_err();
+
+        let text = error.to_string();
+        assert!(text.starts_with("/proc has 0 MiB free") && text.contains("KRUISE_TESTBED_CACHE"), "{text}");
+    }
+}

@@ -22,6 +22,9 @@ const AT_ONCE: usize = 64;
 /// Only pods that are bound: the kubelet's business begins there.
 const BOUND: &str = "fieldSelector=spec.nodeName%21%3D";
 
+/// Of an answer only the version is read; the rest need not be sent.
+const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 /// Between two tries to reach the API server.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -184,9 +187,11 @@ async fn write(client: &Client, job: &Job) -> Result<Option<u64>, kube::Error> {
     let request = match &job.step {
         Step::Patch(patch) => Request::patch(format!("{path}/status"))
             .header(http::header::CONTENT_TYPE, "application/json-patch+json")
+            .header(http::header::ACCEPT, METADATA_ONLY)
             .body(json(&json!(patch))?),
         Step::Remove => Request::delete(path)
             .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::ACCEPT, METADATA_ONLY)
             .body(json(&json!({"gracePeriodSeconds": 0, "preconditions": {"uid": job.uid}}))?),
         Step::Wait(_) => return Ok(None),
     };

@@ -65,6 +65,7 @@ pub struct CronJobTemplate {
     pub broadcast_job_template: Option<BroadcastJobTemplate>,
     /// A Job, as in a CronJob. Cannot be changed.
     #[schemars(extend("type" = "object"))]
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub job_template: Option<RawJson>,
     /// Fields of newer releases.
     #[serde(flatten)]

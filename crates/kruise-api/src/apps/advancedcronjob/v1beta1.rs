@@ -79,6 +79,7 @@ pub struct CronJobTemplate {
     pub image_list_pull_job_template: Option<ImageListPullJobTemplate>,
     /// A Job, as in a CronJob. Cannot be changed.
     #[schemars(extend("type" = "object"))]
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub job_template: Option<RawJson>,
     /// Fields of newer releases.
     #[serde(flatten)]

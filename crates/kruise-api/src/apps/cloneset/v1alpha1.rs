@@ -59,6 +59,7 @@ pub struct CloneSetSpec {
     /// How pods are brought to a changed template.
     pub update_strategy: Option<CloneSetUpdateStrategy>,
     /// Claims made for each pod, one per template.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volume_claim_templates: Option<RawClaims>,
     /// Fields of newer releases.
     #[serde(flatten)]
@@ -119,7 +120,8 @@ pub struct CloneSetUpdateStrategy {
 }
 
 wire_enum! {
-    /// How one pod is updated. `OnDelete` can be read but not written in this version (CS-104).
+    /// How one pod is updated. `OnDelete` belongs to objects written as v1beta1: the schema takes it, so that such an object
+    /// can be written back, and admission refuses it for others (CS-104).
     closed or empty enum UpdateType {
         /// Delete it and create a new one.
         ReCreate = "ReCreate",
@@ -127,6 +129,8 @@ wire_enum! {
         InPlaceIfPossible = "InPlaceIfPossible",
         /// Change it where it runs; other changes are refused.
         InPlaceOnly = "InPlaceOnly",
+        /// Wait until somebody deletes it.
+        OnDelete = "OnDelete",
     }
 }
 

@@ -52,6 +52,7 @@ pub struct CloneSetSpec {
     /// How pods are brought to a changed template.
     pub update_strategy: Option<CloneSetUpdateStrategy>,
     /// Claims made for each pod, one per template.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volume_claim_templates: Option<RawClaims>,
     /// Fields of newer releases.
     #[serde(flatten)]

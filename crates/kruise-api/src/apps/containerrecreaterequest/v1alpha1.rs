@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
-use super::v1beta1::{RecreateContainer, RecreateFailurePolicy};
+use super::v1beta1::{ContainerSnapshot, RecreateContainer, RecreateFailurePolicy};
 use crate::{
     annotations::{CRR_SYNC_CONTAINER_STATUSES, CRR_UNREADY_ACQUIRED},
     conditions::PRE_RECREATE_GRACE,
@@ -16,6 +16,7 @@ use crate::{
     kind::kind,
     names::APPS_GROUP,
     parts::{Extra, Time},
+    read::read_part,
     reasons,
     wire_enum::wire_enum,
 };
@@ -176,7 +177,8 @@ pub(crate) fn down(object: &mut Object) {
 }
 
 fn snapshot_of(text: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(text).ok().filter(Value::is_array)
+    let value: Value = serde_json::from_str(text).ok()?;
+    read_part::<Vec<ContainerSnapshot>>(value.clone()).is_ok().then_some(value)
 }
 
 fn grace(time: &str) -> Value {

@@ -60,6 +60,7 @@ pub struct SidecarSetSpec {
     /// How sidecars of running pods are upgraded.
     pub update_strategy: Option<SidecarSetUpdateStrategy>,
     /// Volumes that the containers may mount.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volumes: Option<RawJson>,
     /// Fields of newer releases.
     #[serde(flatten)]

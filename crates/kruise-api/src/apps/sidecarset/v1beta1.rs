@@ -59,6 +59,7 @@ pub struct SidecarSetSpec {
     /// How sidecars of running pods are upgraded.
     pub update_strategy: Option<SidecarSetUpdateStrategy>,
     /// Volumes that the containers may mount.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volumes: Option<RawJson>,
     /// Fields of newer releases.
     #[serde(flatten)]
@@ -84,7 +85,7 @@ pub struct SidecarContainer {
     pub transfer_env: Option<Vec<TransferEnv>>,
     /// How this sidecar is upgraded.
     pub upgrade_strategy: Option<SidecarUpgradeStrategy>,
-    /// Fields of newer releases.
+    /// The container itself: name, image and all else that a pod knows, as given.
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,

@@ -47,6 +47,7 @@ pub struct StatefulSetSpec {
     /// How pods are brought to a changed template.
     pub update_strategy: Option<StatefulSetUpdateStrategy>,
     /// Claims made for each pod, one per template.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volume_claim_templates: Option<RawClaims>,
     /// Fields of newer releases.
     #[serde(flatten)]

@@ -60,6 +60,7 @@ pub struct StatefulSetSpec {
     /// How pods are brought to a changed template.
     pub update_strategy: Option<StatefulSetUpdateStrategy>,
     /// Claims made for each pod, one per template.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volume_claim_templates: Option<RawClaims>,
     /// How existing claims follow a changed claim template.
     pub volume_claim_update_strategy: Option<ClaimUpdateStrategy>,

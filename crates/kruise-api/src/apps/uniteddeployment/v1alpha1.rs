@@ -87,6 +87,7 @@ pub struct SubsetTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct CloneSetTemplate {
     /// Labels and annotations of the workload.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub metadata: Option<RawJson>,
     /// Spec of the workload, in version v1beta1 or v1alpha1.
     #[schemars(transform = rules::unchecked, transform = rules::uniteddeployment::both_shapes)]

@@ -78,6 +78,7 @@ pub struct SubsetTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct AdvancedStatefulSetTemplate {
     /// Labels and annotations of the workload.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub metadata: Option<RawJson>,
     /// Spec of the workload, in version v1beta1.
     #[schemars(transform = rules::unchecked)]
@@ -94,6 +95,7 @@ pub struct AdvancedStatefulSetTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct CloneSetTemplate {
     /// Labels and annotations of the workload.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub metadata: Option<RawJson>,
     /// Spec of the workload, in version v1beta1.
     #[schemars(transform = rules::unchecked)]
@@ -110,6 +112,7 @@ pub struct CloneSetTemplate {
 #[serde(rename_all = "camelCase")]
 pub struct ForeignTemplate {
     /// Labels and annotations of the workload.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub metadata: Option<RawJson>,
     /// Spec of the workload.
     pub spec: RawJson,
@@ -195,6 +198,7 @@ pub struct Subset {
     /// Nodes of the subset. Cannot be changed while the subset exists.
     pub node_selector_term: Option<NodeSelectorTerm>,
     /// Strategic merge patch for the pod template of the subset.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub patch: Option<RawJson>,
     /// Pods of the subset: a number or a percentage. Excludes minReplicas and maxReplicas in all subsets.
     #[schemars(transform = rules::listed_share)]

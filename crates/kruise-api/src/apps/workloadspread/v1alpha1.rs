@@ -63,6 +63,7 @@ pub struct WorkloadSpreadSubset {
     #[schemars(length(min = 1))]
     pub name: String,
     /// Strategic merge patch for pods of the subset.
+    #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub patch: Option<RawJson>,
     /// Nodes that pods of the subset should run on.
     pub preferred_node_selector_terms: Option<Vec<PreferredSchedulingTerm>>,

@@ -4,34 +4,31 @@ use schemars::Schema;
 
 use super::{count_or_number_text, limit, rule};
 
-/// `value` is there and not zero.
-const NOT_ZERO: &str = "!(string(VALUE) in ['0', '0%'])";
-
-fn some(value: &str) -> String {
-    format!("has({value}) && {}", NOT_ZERO.replace("VALUE", value))
-}
-
-/// Neither surge nor unavailability allows one pod to be updated (CS-102). Unset values get defaults that do.
-fn standstill(strategy: &str) -> String {
-    format!(
-        "!(has(self.updateStrategy) && STRATEGY_THERE has({strategy}.maxUnavailable) && string({strategy}.maxUnavailable) in ['0', '0%'] \
-         && !({surge}) && (!has(self.replicas) || self.replicas > 0))",
-        surge = some(&format!("{strategy}.maxSurge")),
-    )
-}
-
-const STANDS_STILL: &str = "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated";
-
-/// A v1beta1 strategy that could never update a pod.
+/// A strategy that could never update a pod (CS-102). Values that are not given get defaults that can.
 pub(crate) fn stands_still(schema: &mut Schema) {
-    let text = standstill("self.updateStrategy.rollingUpdate");
-    rule(schema, &text.replace("STRATEGY_THERE", "has(self.updateStrategy.rollingUpdate) &&"), STANDS_STILL);
+    let given = "has(self.updateStrategy) && has(self.updateStrategy.rollingUpdate)";
+    refuse_standstill(schema, given, "self.updateStrategy.rollingUpdate");
 }
 
-/// A v1alpha1 strategy that could never update a pod.
+/// The same in v1alpha1, where the strategy is flat.
 pub(crate) fn v1alpha1_stands_still(schema: &mut Schema) {
-    let text = standstill("self.updateStrategy");
-    rule(schema, &text.replace("STRATEGY_THERE ", ""), STANDS_STILL);
+    refuse_standstill(schema, "has(self.updateStrategy)", "self.updateStrategy");
+}
+
+fn refuse_standstill(schema: &mut Schema, given: &str, strategy: &str) {
+    let unavailable = format!("{strategy}.maxUnavailable");
+    let none_down = format!("has({unavailable}) && string({unavailable}) in ['0', '0%']");
+    let surge = some(&format!("{strategy}.maxSurge"));
+    rule(
+        schema,
+        &format!("!({given} && {none_down} && !({surge}) && (!has(self.replicas) || self.replicas > 0))"),
+        "maxUnavailable and maxSurge cannot both be 0: no pod could ever be updated",
+    );
+}
+
+/// The value is given and not zero.
+fn some(value: &str) -> String {
+    format!("has({value}) && !(string({value}) in ['0', '0%'])")
 }
 
 /// The deadline must leave time for pods to become available (CS-104, CS-106). The largest number means no deadline.

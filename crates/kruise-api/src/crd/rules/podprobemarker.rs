@@ -4,10 +4,21 @@ use schemars::Schema;
 use serde_json::json;
 
 use super::{keyed, keyed_by_name, limit, rule};
+use crate::conditions::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, POD_READY};
 
-/// Conditions that Kubernetes and we write ourselves.
-const NATIVE: &str =
-    "['PodScheduled', 'Initialized', 'Ready', 'ContainersReady', 'KruisePodReady', 'InPlaceUpdateReady']";
+/// Forbids the conditions that Kubernetes and we write ourselves.
+fn not_native(schema: &mut Schema, message: &str) {
+    let native = [
+        "PodScheduled",
+        "Initialized",
+        POD_READY,
+        "ContainersReady",
+        KRUISE_POD_READY,
+        IN_PLACE_UPDATE_READY,
+    ];
+    let native = native.map(|name| format!("'{name}'")).join(", ");
+    rule(schema, &format!("!(self in [{native}])"), message);
+}
 
 /// At least one probe, each name once.
 pub(crate) fn probes(schema: &mut Schema) {
@@ -20,18 +31,14 @@ pub(crate) fn name(schema: &mut Schema) {
     limit(schema, "minLength", 1);
     limit(schema, "maxLength", 1024);
     limit(schema, "pattern", "^[^#]*$");
-    rule(
-        schema,
-        &format!("!(self in {NATIVE})"),
-        "must not be the name of a condition that Kubernetes or Kruise writes",
-    );
+    not_native(schema, "must not be the name of a condition that Kubernetes or Kruise writes");
 }
 
 /// A condition of one's own, as a qualified name.
 pub(crate) fn condition_type(schema: &mut Schema) {
     limit(schema, "maxLength", 316);
     limit(schema, "pattern", QUALIFIED_NAME);
-    rule(schema, &format!("!(self in {NATIVE})"), "must not be a condition that Kubernetes or Kruise writes");
+    not_native(schema, "must not be a condition that Kubernetes or Kruise writes");
 }
 
 const QUALIFIED_NAME: &str = r"^$|^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";

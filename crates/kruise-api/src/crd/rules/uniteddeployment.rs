@@ -72,15 +72,28 @@ pub(crate) fn subset(schema: &mut Schema) {
         "!(has(self.minReplicas) && has(self.maxReplicas) && type(self.minReplicas) == int && type(self.maxReplicas) == int) || int(self.minReplicas) <= int(self.maxReplicas)",
         "minReplicas must not be more than maxReplicas",
     );
-    for field in ["nodeSelectorTerm", "tolerations"] {
-        rule(
-            schema,
-            &format!(
-                "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
-            ),
-            &format!("{field} of a subset cannot be changed; give the subset a new name"),
-        );
-    }
+    // Old releases store an empty value where nothing was given.
+    let some_term = |subset: &str| {
+        let list = |field: &str| {
+            let path = format!("{subset}.nodeSelectorTerm.{field}");
+            format!("(has({path}) && size({path}) > 0)")
+        };
+        format!(
+            "(has({subset}.nodeSelectorTerm) && ({} || {}))",
+            list("matchExpressions"),
+            list("matchFields")
+        )
+    };
+    let some_tolerations =
+        |subset: &str| format!("(has({subset}.tolerations) && size({subset}.tolerations) > 0)");
+    same(schema, "nodeSelectorTerm", [some_term("self"), some_term("oldSelf")]);
+    same(schema, "tolerations", [some_tolerations("self"), some_tolerations("oldSelf")]);
+}
+
+/// The field is nothing in both subsets, or equal.
+fn same(schema: &mut Schema, field: &str, [new, old]: [String; 2]) {
+    let text = format!("{new} == {old} && (!{new} || self.{field} == oldSelf.{field})");
+    rule(schema, &text, &format!("{field} of a subset cannot be changed; give the subset a new name"));
 }
 
 /// Adds the fields of the v1alpha1 shape to the schema of a CloneSet spec.

@@ -14,6 +14,7 @@ use crate::{
     kind::kind,
     names::POLICY_GROUP,
     parts::{Extra, IntOrString, LabelSelector},
+    read::read_part,
 };
 
 kind! {
@@ -52,8 +53,7 @@ pub struct PodUnavailableBudgetSpec {
 pub(crate) fn up(object: &mut Object) {
     let operations = annotation(object, PUB_PROTECT_OPERATIONS).and_then(operations_of);
     let total = annotation(object, PUB_PROTECT_TOTAL_REPLICAS).and_then(|total| total.parse::<i32>().ok());
-    let ignored = annotation(object, PUB_IGNORED_POD_SELECTOR)
-        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let ignored = annotation(object, PUB_IGNORED_POD_SELECTOR).and_then(selector_of);
     if ignored.is_some() {
         take_annotation(object, PUB_IGNORED_POD_SELECTOR);
     }
@@ -97,4 +97,10 @@ fn operations_of(list: &str) -> Option<Vec<PubOperation>> {
         list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(PubOperation::from).collect();
     let known = operations.iter().all(|operation| !matches!(operation, PubOperation::Other(_)));
     (known && !operations.is_empty()).then_some(operations)
+}
+
+/// The selector that we kept. Something else under that key is not ours.
+fn selector_of(text: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    read_part::<LabelSelector>(value.clone()).is_ok().then_some(value)
 }

@@ -1,6 +1,8 @@
 //! Fixtures that read like the sentence in the specification, and one file per source file.
 
+mod admission;
 mod claims;
+mod golden;
 mod numbers;
 mod plan;
 mod properties;
@@ -123,7 +125,7 @@ impl Fixture {
         self
     }
 
-    fn revision(template: &Value, number: i64) -> Revision {
+    fn revision(template: &Value, number: i64) -> Arc<Revision> {
         let data = Data::of(template).unwrap();
         let name = data.name("web", 0);
         let stored: Value = serde_json::from_str(data.text()).unwrap();
@@ -132,7 +134,7 @@ impl Fixture {
                 "labels": {}, "annotations": {"kruise.io/cloneset-volumeclaimtemplate-hash": ""}},
             "revision": number, "data": stored,
         });
-        Revision::read(&object).unwrap()
+        Arc::new(Revision::read(&object).unwrap())
     }
 
     pub fn old_name(&self) -> String {
@@ -182,7 +184,7 @@ impl Fixture {
         else {
             panic!()
         };
-        let cx = Cx { view: &view, spec: view.spec.as_ref().unwrap(), revisions, now: now() };
+        let cx = Cx::of(&view, view.spec.as_ref().unwrap(), revisions, now());
         cx.numbers(&cx.counts(super::numbers::Side::Scale))
     }
 }

@@ -179,7 +179,10 @@ fn cs_31_an_unreadable_partition_touches_nothing() {
     let plan = cloneset().replicas(2).partition(json!("many")).pods(many(&old(), 3)).plan();
 
     assert!(plan.chains.is_empty());
-    assert_eq!(reason(&plan, "web-00"), &Reason::UnreadableSpec { field: "partition".to_owned() });
+    assert_eq!(
+        reason(&plan, "web-00"),
+        &Reason::UnreadableSpec { field: "spec.updateStrategy.rollingUpdate.partition".to_owned() }
+    );
     assert!(plan.status.is_some(), "a condition says what to correct");
 }
 

@@ -56,7 +56,7 @@ fn cs_11_a_rollback_reuses_the_old_revision_under_a_new_number() {
     let mut fixture = cloneset().replicas(1).max_unavailable(json!(1));
     let newer: fn(&mut View) = |view| {
         let wanted = view.revisions.remove(1);
-        view.revisions[0].number = 5;
+        Arc::make_mut(&mut view.revisions[0]).number = 5;
         view.revisions.insert(0, wanted);
     };
     fixture = fixture.and(newer).pods([new()]);
@@ -152,7 +152,7 @@ fn sm_82_pointless_downloads_are_ignored_once() {
     impossible.object["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["sh"]);
     assert!(ignored(impossible));
     let marked: fn(&mut View) = |view| {
-        view.revisions[1]
+        Arc::make_mut(&mut view.revisions[1])
             .labels
             .insert("apps.kruise.io/image-predownload-ignored".to_owned(), "true".to_owned());
     };

@@ -77,7 +77,7 @@ fn cs_42_a_new_pod_is_the_template_with_labels_gates_and_owner() {
     assert_eq!(
         chain.done.as_ref().unwrap().message,
         body["metadata"]["name"].as_str().map(|name| format!("created pod {name}")).unwrap(),
-        "B15: the name, not the object"
+        "cloneset/B15: the name, not the object"
     );
 
     let short = cloneset().settled().gate(Gate::CloneSetShortHash).plan();
@@ -101,7 +101,7 @@ fn cs_13_recorded_pods_have_what_ours_would_have() {
         revision["metadata"] = json!({"name": revision["name"]});
         let revision = Revision::read(&revision).unwrap();
         let id = pod["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap();
-        let mut view = view.with(Vec::new(), vec![revision.clone()]);
+        let mut view = view.with(Vec::new(), vec![Arc::new(revision.clone())]);
         view.gates = view.gates.with(Gate::CloneSetShortHash);
 
         let mut ours = create::pod(&view, &spec, &revision, &crate::ids::InstanceId::new(id), now());
@@ -148,13 +148,17 @@ fn cs_43_a_released_pre_delete_hook_lets_the_pod_go() {
 fn cs_44_marked_pods_go_while_the_limit_lasts_and_broken_ones_always() {
     let plan = cloneset()
         .replicas(5)
-        .max_unavailable(json!(1))
+        .max_unavailable(json!(2))
         .settled()
         .pods([new().marked(), new().marked(), new().not_ready().marked(), new(), new()])
         .plan();
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-00", "web-02"]);
-    assert_eq!(reason(&plan, "web-01"), &Reason::DeleteLimit { limit: 1 });
+    assert_eq!(
+        reason(&plan, "web-01"),
+        &Reason::DeleteLimit { limit: 1 },
+        "the broken one uses up the rest of two"
+    );
 }
 
 #[test]
@@ -316,4 +320,27 @@ fn cs_52_scale_in_follows_the_template_constraints() {
         json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]);
 
     assert_eq!(touched(&fixture.plan(), Purpose::Delete), ["web-01"]);
+}
+
+#[test]
+fn sm_9_a_pod_of_the_current_revision_gets_its_whole_template() {
+    let mut fixture = cloneset().replicas(2).partition(json!(1)).pods([new()]);
+    fixture.old["spec"]["hostname"] = json!("only-in-the-old-template");
+
+    let plan = fixture.plan();
+
+    let body = pod_body(&plan.chains[0]);
+    assert_eq!(body["spec"]["containers"][0]["image"], "nginx:1");
+    assert_eq!(body["spec"]["hostname"], "only-in-the-old-template");
+}
+
+#[test]
+fn sm_64_presence_of_the_mark_counts_not_its_value() {
+    let plan = cloneset()
+        .max_unavailable(json!(1))
+        .settled()
+        .pods([new().label("apps.kruise.io/specified-delete", "false")])
+        .plan();
+
+    assert_eq!(count(&plan, Purpose::Delete), 1);
 }

@@ -12,7 +12,7 @@ fn view(recorded: &Value) -> (View, Timestamp) {
     let of = |kind: &str| objects.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>();
     let cloneset = &of("CloneSet")[0];
     let pods = of("Pod").into_iter().map(|pod| Arc::new(serde_json::from_value(pod).unwrap())).collect();
-    let revisions = of("ControllerRevision").iter().filter_map(Revision::read).collect();
+    let revisions = of("ControllerRevision").iter().filter_map(Revision::read).map(Arc::new).collect();
     let mut view = View::of(cloneset, PreparingDelete::Counted).with(pods, revisions);
     view.claims = of("PersistentVolumeClaim").iter().map(claim).collect();
     view.gates = Gates::default()
@@ -162,7 +162,7 @@ fn cs_75_a_revision_that_repairs_a_stuck_image_is_not_blocked_by_it() {
     let Act::Create(body) = &plan(&first, now).chains[0].writes[0].act else {
         panic!("the repairing revision is stored")
     };
-    view.revisions.push(Revision::read(body).unwrap());
+    view.revisions.push(Arc::new(Revision::read(body).unwrap()));
     view = first.with(view.pods, view.revisions);
 
     let plan = plan(&view, now);

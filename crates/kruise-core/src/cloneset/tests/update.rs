@@ -20,7 +20,7 @@ fn cs_75_pod_that_is_down_already_is_updated_for_free() {
         cloneset().replicas(3).max_unavailable(json!(1)).pods([old().not_ready(), old(), new()]).plan();
 
     assert_eq!(touched(&plan, Purpose::UpdateInPlace), ["web-00"]);
-    assert_eq!(reason(&plan, "web-01"), &Reason::TargetUnavailable { down: 1, limit: 1 });
+    assert_eq!(reason(&plan, "web-01"), &Reason::MaxUnavailable { down: 1, limit: 1 });
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn cs_75_available_pods_wait_while_the_limit_is_used_up() {
         .plan();
 
     assert!(plan.chains.is_empty());
-    assert_eq!(reason(&plan, "web-02"), &Reason::TargetUnavailable { down: 2, limit: 2 });
+    assert_eq!(reason(&plan, "web-02"), &Reason::MaxUnavailable { down: 2, limit: 2 });
 }
 
 #[test]
@@ -52,6 +52,20 @@ fn cs_75_pods_broken_by_an_intermediate_revision_never_block_its_repair() {
 
     assert_eq!(touched(&plan, Purpose::Recreate), ["web-02", "web-03"]);
     assert_eq!(reason(&plan, "web-00"), &Reason::MaxUnavailable { down: 2, limit: 2 });
+}
+
+#[test]
+fn cs_39_a_broken_old_pod_and_a_marked_new_one_do_not_wait_for_each_other() {
+    let plan = cloneset()
+        .replicas(3)
+        .max_unavailable(json!(0))
+        .max_surge(json!(1))
+        .policy("ReCreate")
+        .pods([old().not_ready(), new().marked(), new(), new()])
+        .plan();
+
+    assert_eq!(touched(&plan, Purpose::Recreate), ["web-00"]);
+    assert_eq!(reason(&plan, "web-01"), &Reason::DeleteLimit { limit: 0 });
 }
 
 #[test]
@@ -147,7 +161,7 @@ fn cs_77_recreating_deletes_at_once_and_only_a_held_pod_is_marked() {
     assert!(writes.contains(&Op::add("/metadata/labels/lifecycle.apps.kruise.io~1state", "PreparingDelete")));
 
     let waiting = fixture(hook).pods([old().label("hold", "on").state("PreparingDelete").marked()]).plan();
-    assert!(waiting.chains.is_empty(), "B18: once");
+    assert!(waiting.chains.is_empty(), "cloneset/B18: once");
     assert_eq!(reason(&waiting, "web-00"), &Reason::HookHeld { hook: HookPoint::PreDelete });
 }
 
@@ -269,9 +283,10 @@ fn cs_14_pods_made_before_the_label_get_their_template_hash() {
 
 #[test]
 fn cs_64_and_sm_13_changed_claim_templates_forbid_in_place_only_with_the_gate() {
-    let changed: fn(&mut View) = |view| view.revisions[1].claim_hash = Some("42".to_owned());
+    let changed: fn(&mut View) =
+        |view| Arc::make_mut(&mut view.revisions[1]).claim_hash = Some("42".to_owned());
     let fixture = || cloneset().replicas(1).max_unavailable(json!(1)).pods([old()]).and(changed);
-    let missing: fn(&mut View) = |view| view.revisions[0].claim_hash = None;
+    let missing: fn(&mut View) = |view| Arc::make_mut(&mut view.revisions[0]).claim_hash = None;
 
     assert_eq!(count(&fixture().plan(), Purpose::UpdateInPlace), 1);
     let gated = fixture().gate(Gate::RecreatePodWhenChangeVct);

@@ -1,14 +1,14 @@
 //! Generated CRDs against the recorded ones: same names, versions, columns, subresources, paths, types, formats, enums,
 //! defaults, required. What differs on purpose stands in `testdata/crd-differences.txt`.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::crd::all_crds;
 use serde_json::{Map, Value, json};
 
-const INTENDED: &str = include_str!("../testdata/crd-differences.txt");
+use crate::support;
+
+const INTENDED: &str = include_str!("../../testdata/crd-differences.txt");
 
 /// Kinds whose two versions have one shape. Nothing but the version changes, so no webhook is needed to read them.
 const ONE_SHAPE: [&str; 3] = ["BroadcastJob", "ImagePullJob", "ImageListPullJob"];
@@ -91,22 +91,22 @@ fn every_field_is_described_in_words() {
     for crd in all_crds() {
         for version in list(&crd["spec"]["versions"]) {
             let mut bare = Vec::new();
-            undescribed(&version["schema"]["openAPIV3Schema"], String::new(), &mut bare);
+            undescribed(&version["schema"]["openAPIV3Schema"], "", &mut bare);
             assert!(bare.is_empty(), "{} {}: {bare:?}", crd["metadata"]["name"], version["name"]);
         }
     }
 }
 
-fn undescribed(schema: &Value, path: String, bare: &mut Vec<String>) {
+fn undescribed(schema: &Value, path: &str, bare: &mut Vec<String>) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         if path != ".metadata" && property["description"].as_str().is_none_or(str::is_empty) {
             bare.push(path.clone());
         }
-        undescribed(property, path, bare);
+        undescribed(property, &path, bare);
     }
     for child in ["items", "additionalProperties"].into_iter().filter(|child| schema[child].is_object()) {
-        undescribed(&schema[child], format!("{path}[]"), bare);
+        undescribed(&schema[child], &format!("{path}[]"), bare);
     }
 }
 

@@ -1,0 +1,119 @@
+//! The rollout part of admission: amounts, policies, ordering rules (CS-102, CS-105, SM-62, SM-63).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::admission::{FaultKind, Faults};
+use crate::amount::{Amount, Bare, Rounding};
+use crate::order::Selector;
+
+const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+
+pub fn validate(spec: &Value, faults: &mut Faults) {
+    let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = text(strategy, "type");
+    if !["", "RollingUpdate", "OnDelete"].contains(&kind.as_str()) {
+        let message = format!("{kind:?}: use RollingUpdate or OnDelete");
+        faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
+    }
+    let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
+    if rolling.is_null() {
+        return;
+    }
+    let policy = text(rolling, "podUpdatePolicy");
+    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&policy.as_str()) {
+        let message = format!("{policy:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly");
+        faults.add(FaultKind::NotSupported, format!("{ROLLING}.podUpdatePolicy"), message);
+    }
+    amounts(spec, rolling, &policy, faults);
+    priority(rolling.get("priorityStrategy").unwrap_or(&Value::Null), faults);
+    scatter(rolling.get("scatterStrategy").unwrap_or(&Value::Null), faults);
+    pre_download(rolling.get("inPlaceUpdateStrategy").unwrap_or(&Value::Null), faults);
+}
+
+/// Amounts must parse, and must leave a pod to update (B1: both are evaluated, in every version).
+fn amounts(spec: &Value, rolling: &Value, policy: &str, faults: &mut Faults) {
+    let mut read = |field: &str| {
+        let value = rolling.get(field).filter(|value| !value.is_null())?;
+        match Amount::read(value, Bare::Refused) {
+            Ok(amount) => Some(amount),
+            Err(error) => {
+                faults.invalid(format!("{ROLLING}.{field}"), error.to_string());
+                None
+            }
+        }
+    };
+    // A partition that is not written is 0 (B16).
+    let _partition = read("partition");
+    let (unavailable, surge) = (read("maxUnavailable"), read("maxSurge"));
+    let replicas = spec.get("replicas").and_then(Value::as_u64).unwrap_or(1);
+    let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
+    let pods = |amount: Option<Amount>| amount.map_or(0, |amount| amount.of(replicas, Rounding::Up));
+    if replicas > 0 && pods(unavailable) == 0 && pods(surge) == 0 {
+        let message = "maxUnavailable and maxSurge are both 0: no pod could ever be updated";
+        faults.invalid(format!("{ROLLING}.maxUnavailable"), message);
+    }
+    if policy == "InPlaceOnly" && pods(surge) > 0 {
+        faults.invalid(format!("{ROLLING}.maxSurge"), "InPlaceOnly creates no pods: maxSurge must be 0");
+    }
+}
+
+fn priority(priority: &Value, faults: &mut Faults) {
+    let list = |name: &str| priority.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let (weights, keys) = (list("weightPriority"), list("orderPriority"));
+    let field = format!("{ROLLING}.priorityStrategy");
+    if !weights.is_empty() && !keys.is_empty() {
+        faults.invalid(field.clone(), "use either weightPriority or orderPriority");
+    }
+    for (i, term) in weights.iter().enumerate() {
+        let at = format!("{field}.weightPriority[{i}]");
+        if !term.get("weight").and_then(Value::as_i64).is_some_and(|weight| (0..=100).contains(&weight)) {
+            faults.invalid(format!("{at}.weight"), "must be 0 to 100");
+        }
+        match Selector::read(term.get("matchSelector").unwrap_or(&Value::Null)) {
+            Ok(selector) if !selector.is_empty() => {}
+            Ok(_) => faults.invalid(format!("{at}.matchSelector"), "must not be empty"),
+            Err(error) => faults.invalid(format!("{at}.matchSelector"), error.to_string()),
+        }
+    }
+    for (i, term) in keys.iter().enumerate() {
+        if term.get("orderedKey").and_then(Value::as_str).is_none_or(str::is_empty) {
+            faults.add(FaultKind::Required, format!("{field}.orderPriority[{i}].orderedKey"), "name a label");
+        }
+    }
+}
+
+fn scatter(terms: &Value, faults: &mut Faults) {
+    let mut seen = BTreeSet::new();
+    for (i, term) in terms.as_array().into_iter().flatten().enumerate() {
+        let text = |key: &str| term.get(key).and_then(Value::as_str).unwrap_or_default();
+        let at = format!("{ROLLING}.scatterStrategy[{i}]");
+        if text("key").is_empty() {
+            faults.add(FaultKind::Required, format!("{at}.key"), "name a label");
+        }
+        if !seen.insert((text("key"), text("value"))) {
+            faults.add(FaultKind::Duplicate, at, format!("{}: {}", text("key"), text("value")));
+        }
+    }
+}
+
+fn pre_download(in_place: &Value, faults: &mut Faults) {
+    let at = |field: &str| format!("{ROLLING}.inPlaceUpdateStrategy.{field}");
+    let present = |field: &str| in_place.get(field).filter(|value| !value.is_null());
+    let parallelism = present("imagePreDownloadParallelism");
+    let is_count = |value: &Value| match value.as_str() {
+        Some(text) => text.parse::<u32>().is_ok(),
+        None => value.as_u64().is_some(),
+    };
+    if parallelism.is_some_and(|value| !is_count(value)) {
+        faults.invalid(at("imagePreDownloadParallelism"), "must be a number >= 0, not a percentage");
+    }
+    for field in ["imagePreDownloadTimeoutSeconds", "imagePreDownloadMinUpdatedReadyPods"] {
+        if present(field).is_some_and(|value| value.as_u64().is_none()) {
+            faults.invalid(at(field), "must be a number >= 0");
+        }
+    }
+}
