@@ -127,20 +127,22 @@ impl Cluster {
         api_server.args.extend(options.api_server_args.iter().cloned());
         let controller_manager = control_plane::controller_manager(files, at, &self.binaries.kubernetes);
         let scheduler = control_plane::scheduler(files, at, &self.binaries.kubernetes);
-        // The API server retries until etcd is there, the others until the API server is: all start at once.
-        for (name, start) in [
-            ("etcd", etcd),
-            ("kube-apiserver", api_server),
-            ("kube-controller-manager", controller_manager),
-            ("kube-scheduler", scheduler),
-        ] {
-            let pid = self.keeper.spawn(start)?;
-            self.pids.push((name, pid));
-        }
+        // The API server retries until etcd is there. The others give up on an API server that does not know their roles
+        // within ten seconds, which a busy machine may need: they start when it is ready.
+        self.spawn_parts([("etcd", etcd), ("kube-apiserver", api_server)])?;
         self.until_serving("kube-apiserver", self.addresses.api_server, "/readyz").await?;
+        self.spawn_parts([("kube-controller-manager", controller_manager), ("kube-scheduler", scheduler)])?;
         self.until_serving("kube-controller-manager", self.addresses.controller_manager, "/healthz").await?;
         self.until_serving("kube-scheduler", self.addresses.scheduler, "/healthz").await?;
         self.until_accounts_exist().await
+    }
+
+    fn spawn_parts(&mut self, parts: [(&'static str, Start); 2]) -> Result<(), TestbedError> {
+        for (name, start) in parts {
+            let pid = self.keeper.spawn(start)?;
+            self.pids.push((name, pid));
+        }
+        Ok(())
     }
 
     pub fn client(&self) -> Client {
