@@ -228,7 +228,7 @@ fn bound_here(mut pod: Value) -> Value {
 fn own_images(mut status: Value) -> Value {
     for container in status["status"]["containerStatuses"].as_array_mut().unwrap() {
         let image = container["image"].as_str().unwrap();
-        container["image"] = json!(image.strip_prefix("docker.io/library/").unwrap_or(image));
+        container["image"] = json!(image.rsplit('/').next().unwrap());
     }
     status
 }
