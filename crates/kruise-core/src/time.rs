@@ -17,6 +17,11 @@ pub fn after(time: Timestamp, seconds: i64) -> Timestamp {
     time.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
+/// The first moment strictly after `time` that a clock of milliseconds shows.
+pub fn just_after(time: Timestamp) -> Timestamp {
+    time.checked_add(SignedDuration::from_millis(1)).unwrap_or(Timestamp::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

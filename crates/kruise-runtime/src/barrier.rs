@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn key_waits_for_its_newest_write_and_only_its_own() {
+    async fn sm_73_key_waits_for_its_newest_write_and_only_its_own() {
         let barrier = Barrier::default();
         barrier.wrote(&key(), PODS, &pod(), Version(5));
         barrier.wrote(&key(), PODS, &Key::new("n", "web-b"), Version(7));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn late_watch_is_overtaken_by_a_live_read() {
+    async fn cloneset_b6_late_watch_is_overtaken_by_a_live_read() {
         let barrier = Barrier::default();
         barrier.wrote(&key(), PODS, &pod(), Version(7));
         tokio::time::advance(PATIENCE).await;

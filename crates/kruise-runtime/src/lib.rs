@@ -23,5 +23,8 @@ pub mod queue;
 pub mod resource;
 pub mod webhook;
 
+#[cfg(test)]
+mod testing;
+
 pub use key::Key;
 pub use resource::{Resource, Scope};

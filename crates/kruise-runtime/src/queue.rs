@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn keys_come_once_and_in_order() {
+    async fn cloneset_b13_keys_come_once_and_in_order() {
         let queue = queue();
         for name in ["a", "b", "a", "c", "b"] {
             queue.add(key(name));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failing_key_backs_off_alone_and_success_forgets() {
+    async fn sm_74_failing_key_backs_off_alone_and_success_forgets() {
         let queue = queue();
         let start = Instant::now();
         queue.add(key("bad"));

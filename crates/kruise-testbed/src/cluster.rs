@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kube::{Client, Config};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::TestbedError;
 use crate::components::{self, Binaries, Component};
@@ -41,7 +42,12 @@ pub struct Cluster {
     real_nodes: Vec<RealNode>,
     /// Last, so that the registry is there until the nodes are gone.
     ground: Option<Ground>,
+    _permit: SemaphorePermit<'static>,
 }
+
+/// Control planes of one process at a time: four keep two cores busy; more would only make each other late. Two of them may be
+/// shared by the whole run, so no test may hold two of its own while it waits for a third.
+static CLUSTERS: Semaphore = Semaphore::const_new(4);
 
 struct ControlPlane {
     etcd: Binaries,
@@ -53,6 +59,7 @@ struct ControlPlane {
 impl Cluster {
     /// Builds what is missing, starts all parts and returns when they serve.
     pub async fn start(options: Options) -> Result<Self, TestbedError> {
+        let permit = CLUSTERS.acquire().await.map_err(|error| TestbedError::Unfit(error.to_string()))?;
         let count = options.real_nodes;
         let binaries = tokio::task::spawn_blocking(move || {
             // First: a machine that cannot run nodes should say so before it builds for minutes.
@@ -71,8 +78,17 @@ impl Cluster {
             .map_err(TestbedError::io(format!("creating {}", log_dir.display())))?;
         let files = Files::write(keeper.dir(), &addresses)?;
         let client = client(&files.admin_kubeconfig, "kruise-testbed").await?;
-        let (pids, real_nodes) = (Vec::new(), Vec::new());
-        let mut cluster = Self { keeper, files, addresses, binaries, client, pids, real_nodes, ground };
+        let mut cluster = Self {
+            keeper,
+            files,
+            addresses,
+            binaries,
+            client,
+            pids: Vec::new(),
+            real_nodes: Vec::new(),
+            ground,
+            _permit: permit,
+        };
         cluster.start_parts(&options).await?;
         cluster.real_nodes = cluster.start_nodes().await?;
         Ok(cluster)
@@ -111,20 +127,22 @@ impl Cluster {
         api_server.args.extend(options.api_server_args.iter().cloned());
         let controller_manager = control_plane::controller_manager(files, at, &self.binaries.kubernetes);
         let scheduler = control_plane::scheduler(files, at, &self.binaries.kubernetes);
-        // The API server retries until etcd is there, the others until the API server is: all start at once.
-        for (name, start) in [
-            ("etcd", etcd),
-            ("kube-apiserver", api_server),
-            ("kube-controller-manager", controller_manager),
-            ("kube-scheduler", scheduler),
-        ] {
-            let pid = self.keeper.spawn(start)?;
-            self.pids.push((name, pid));
-        }
+        // The API server retries until etcd is there. The others give up on an API server that does not know their roles
+        // within ten seconds, which a busy machine may need: they start when it is ready.
+        self.spawn_parts([("etcd", etcd), ("kube-apiserver", api_server)])?;
         self.until_serving("kube-apiserver", self.addresses.api_server, "/readyz").await?;
+        self.spawn_parts([("kube-controller-manager", controller_manager), ("kube-scheduler", scheduler)])?;
         self.until_serving("kube-controller-manager", self.addresses.controller_manager, "/healthz").await?;
         self.until_serving("kube-scheduler", self.addresses.scheduler, "/healthz").await?;
         self.until_accounts_exist().await
+    }
+
+    fn spawn_parts(&mut self, parts: [(&'static str, Start); 2]) -> Result<(), TestbedError> {
+        for (name, start) in parts {
+            let pid = self.keeper.spawn(start)?;
+            self.pids.push((name, pid));
+        }
+        Ok(())
     }
 
     pub fn client(&self) -> Client {

@@ -1,6 +1,7 @@
 //! Running our manager as part of a test cluster.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Patch, PatchParams};
@@ -14,6 +15,43 @@ pub const PART: &str = "kruise-manager";
 
 /// Where the lease is.
 const NAMESPACE: &str = "kruise-system";
+
+/// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
+pub struct Own<'a> {
+    cluster: &'a Cluster,
+    program: PathBuf,
+    part: String,
+    args: Vec<String>,
+}
+
+impl<'a> Own<'a> {
+    /// Not started yet. Others act on other namespaces, so it needs no lease; `extra` flags are added.
+    pub fn of(cluster: &'a Cluster, namespace: &str, extra: &[&str]) -> Result<Self, TestbedError> {
+        let mut args = args(cluster.kubeconfig());
+        args.push(format!("--namespace={namespace}"));
+        args.push("--enable-leader-election=false".to_owned());
+        args.extend(extra.iter().map(|&flag| flag.to_owned()));
+        Ok(Self { cluster, program: program()?, part: format!("{PART}-{namespace}"), args })
+    }
+
+    /// Reaches the API server as this kubeconfig says.
+    #[must_use]
+    pub fn through(mut self, kubeconfig: &Path) -> Self {
+        if let Some(path) = self.args.get_mut(1) {
+            *path = kubeconfig.display().to_string();
+        }
+        self
+    }
+
+    pub fn start(&self) -> Result<u32, TestbedError> {
+        self.cluster.spawn(&self.part, self.program.clone(), self.args.clone())
+    }
+
+    /// SIGKILL: nothing of its own code runs after it.
+    pub fn kill(&self) -> Result<(), TestbedError> {
+        self.cluster.stop(&self.part)
+    }
+}
 
 /// Starts the manager; it ends with the cluster. Returns its process id.
 pub async fn start(cluster: &Cluster, program: &Path, extra: &[String]) -> Result<u32, TestbedError> {
@@ -44,7 +82,14 @@ pub async fn namespace(client: &Client) -> Result<(), TestbedError> {
     applied.map(drop).map_err(TestbedError::api("the manager's namespace"))
 }
 
-/// The manager's program, built now if it is not up to date.
+/// The manager's program, built at the first call if it is not up to date.
 pub fn program() -> Result<PathBuf, TestbedError> {
-    cargo::build("kruise-manager")
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(program) = built.as_ref() {
+        return Ok(program.clone());
+    }
+    let program = cargo::build("kruise-manager")?;
+    *built = Some(program.clone());
+    Ok(program)
 }

@@ -8,6 +8,7 @@ use kube::api::PostParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::json;
 
+use crate::provisioner::{self, Provisioner};
 use crate::simnodes::{self, SimNodes};
 use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 
@@ -18,6 +19,39 @@ const NODES: usize = 12;
 pub struct Shared {
     pub cluster: Cluster,
     pub nodes: SimNodes,
+    /// Volumes appear while this lives.
+    _provisioner: Provisioner,
+}
+
+/// How the manager of a shared cluster runs. Gates belong to a process, and two managers must not act on one
+/// namespace: tests that need gates share a cluster of their own.
+#[derive(Debug, Clone, Copy)]
+enum Flavour {
+    Defaults,
+    AllGates,
+    /// Tests start managers of their own, each for its namespace only.
+    NoManager,
+}
+
+impl Flavour {
+    fn manager_args(self) -> Option<Vec<String>> {
+        match self {
+            Self::Defaults => Some(Vec::new()),
+            Self::AllGates => Some(vec!["--feature-gates=AllAlpha=true".to_owned()]),
+            Self::NoManager => None,
+        }
+    }
+
+    fn cluster(self) -> &'static OnceLock<Result<Shared, String>> {
+        static DEFAULTS: OnceLock<Result<Shared, String>> = OnceLock::new();
+        static ALL_GATES: OnceLock<Result<Shared, String>> = OnceLock::new();
+        static NO_MANAGER: OnceLock<Result<Shared, String>> = OnceLock::new();
+        match self {
+            Self::Defaults => &DEFAULTS,
+            Self::AllGates => &ALL_GATES,
+            Self::NoManager => &NO_MANAGER,
+        }
+    }
 }
 
 /// A test's corner of the shared cluster.
@@ -31,11 +65,31 @@ pub struct Scratch {
 ///
 /// `name` says what the test is about; it shows in the namespace and so in every log line of the control plane.
 pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
-    let shared = tokio::task::spawn_blocking(shared)
+    scratch_of(Flavour::Defaults, name).await
+}
+
+/// As [`scratch`], in the shared cluster whose manager runs with every alpha gate on.
+pub async fn scratch_with_all_gates(name: &str) -> Result<Scratch, TestbedError> {
+    scratch_of(Flavour::AllGates, name).await
+}
+
+/// As [`scratch`], in the shared cluster without a manager: see [`manager::Own`].
+pub async fn scratch_without_manager(name: &str) -> Result<Scratch, TestbedError> {
+    scratch_of(Flavour::NoManager, name).await
+}
+
+async fn scratch_of(flavour: Flavour, name: &str) -> Result<Scratch, TestbedError> {
+    let shared = tokio::task::spawn_blocking(move || shared(flavour))
         .await
         .map_err(|error| TestbedError::Unfit(error.to_string()))??;
     // A client per test: its connections belong to the test's own runtime.
     let client = shared.cluster.client_named(&format!("test-{name}")).await?;
+    let namespace = new_namespace(&client, name).await?;
+    Ok(Scratch { client, namespace, shared })
+}
+
+/// A new namespace in which pods can be created at once; its name begins with `name`.
+async fn new_namespace(client: &Client, name: &str) -> Result<String, TestbedError> {
     let object = serde_json::from_value(json!({"metadata": {"generateName": format!("{name}-")}}));
     let object: Namespace = object.map_err(|error| TestbedError::Unfit(error.to_string()))?;
     let created = Api::<Namespace>::all(client.clone())
@@ -45,7 +99,7 @@ pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
     let namespace = created.name_any();
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), &namespace);
     wait::until(&accounts, "default", "the namespace's service account", |_| true).await?;
-    Ok(Scratch { client, namespace, shared })
+    Ok(namespace)
 }
 
 impl Scratch {
@@ -59,16 +113,16 @@ impl Scratch {
 }
 
 /// Never dropped: the keeper takes the cluster down when the test process ends, however it ends.
-fn shared() -> Result<&'static Shared, TestbedError> {
-    static SHARED: OnceLock<Result<Shared, String>> = OnceLock::new();
-    SHARED
-        .get_or_init(|| start_on_its_own_thread().map_err(|error| error.to_string()))
+fn shared(flavour: Flavour) -> Result<&'static Shared, TestbedError> {
+    flavour
+        .cluster()
+        .get_or_init(|| start_on_its_own_thread(flavour).map_err(|error| error.to_string()))
         .as_ref()
         .map_err(|message| TestbedError::Unfit(message.clone()))
 }
 
 /// The simulated nodes need a runtime that outlives every test's own.
-fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
+fn start_on_its_own_thread(flavour: Flavour) -> Result<Shared, TestbedError> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -78,7 +132,7 @@ fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
             }
         };
         runtime.block_on(async {
-            let started = start().await;
+            let started = start(flavour).await;
             let go_on = started.is_ok();
             if sender.send(started).is_ok() && go_on {
                 std::future::pending::<()>().await;
@@ -89,11 +143,14 @@ fn start_on_its_own_thread() -> Result<Shared, TestbedError> {
     receiver.recv().map_err(|error| TestbedError::Unfit(error.to_string()))?
 }
 
-async fn start() -> Result<Shared, TestbedError> {
+async fn start(flavour: Flavour) -> Result<Shared, TestbedError> {
     let program = manager::program()?;
     let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await?;
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, NODES).await?;
+    let provisioner = Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await?).await?;
     crds::install(&cluster.client()).await?;
-    manager::start(&cluster, &program, &[]).await?;
-    Ok(Shared { cluster, nodes })
+    if let Some(args) = flavour.manager_args() {
+        manager::start(&cluster, &program, &args).await?;
+    }
+    Ok(Shared { cluster, nodes, _provisioner: provisioner })
 }

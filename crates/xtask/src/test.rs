@@ -81,7 +81,10 @@ impl Part {
             })],
             Self::Cluster => vec![
                 ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes"]))),
-                ("control plane tests", || tests(cargo().args(["test", "--package", CLUSTER]))),
+                ("control plane tests", || {
+                    // They wait most of the time: for pods, for leases, for a node to be given up.
+                    tests(cargo().args(["test", "--package", CLUSTER, "--", "--test-threads=12"]))
+                }),
             ],
             Self::Node => vec![
                 ("node parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "containerd"]))),

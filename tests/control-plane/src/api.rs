@@ -135,9 +135,7 @@ fn api(client: &Client, table: &Table, base: &Value, version: &str) -> Api<Dynam
     let api_version = base["apiVersion"].as_str().unwrap();
     let (group, _) = api_version.split_once('/').unwrap();
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &table.kind));
-    let scope =
-        kruise_api::crd::all_crds().into_iter().find(|crd| crd["spec"]["names"]["kind"] == *table.kind);
-    if scope.is_some_and(|crd| crd["spec"]["scope"] == "Cluster") {
+    if table.is_cluster_wide {
         Api::all_with(client.clone(), &resource)
     } else {
         Api::namespaced_with(client.clone(), "default", &resource)

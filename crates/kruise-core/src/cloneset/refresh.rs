@@ -105,8 +105,8 @@ fn rest(cx: &Cx<'_>, pod: &PodView, plan: &mut Plan) {
     if let Some(at) = pod.update_ready_at(spec.min_ready_seconds)
         && cx.now <= at
     {
-        // The exact instant (B11); strictly after it the pod is available (CS-20).
-        plan.revisit(at.max(time::after(at, 1)));
+        // The exact instant (B11): strictly after it the pod is available (CS-20).
+        plan.revisit(time::just_after(at));
     }
     plan.hold(&pod.name, reason);
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kruise_core::chain::{Purpose, Resource as Target};
-use kruise_core::cloneset::{Failures, PreparingDelete, View, plan};
+use kruise_core::chain::{Act, Chain, Purpose, Resource as Target};
+use kruise_core::cloneset::{Failures, PreparingDelete, View, collided, plan};
 use kruise_core::gates::Gates;
 use kruise_core::ids::PodName;
 use kruise_core::inplace::Resize;
@@ -70,6 +70,16 @@ impl CloneSets {
         view
     }
 
+    /// SM-5: the name of the revision to be stored belongs to another object already.
+    fn is_taken(&self, key: &Key, plan: &Plan) -> bool {
+        plan.writes().any(|write| {
+            let is_new = write.resource == Target::Revision && matches!(write.act, Act::Create(_));
+            let stored =
+                || self.stores.revisions.get(&Key::new(Arc::clone(&key.namespace), write.name.as_str()));
+            is_new && stored().is_some()
+        })
+    }
+
     fn add_claims(&self, view: &mut View) {
         let mut claims: BTreeMap<Key, Arc<Claim>> = BTreeMap::new();
         let mut add =
@@ -120,7 +130,14 @@ impl Planner for CloneSets {
 
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
         let object = self.stores.clonesets.get(key)?;
-        Some(plan(&self.view(&object, turn), turn.now))
+        let view = self.view(&object, turn);
+        let next = plan(&view, turn.now);
+        if !self.is_taken(key, &next) {
+            return Some(next);
+        }
+        let mut counted = Plan::default();
+        counted.act(Chain::other(Purpose::Revision, vec![collided(&view)]));
+        Some(counted)
     }
 
     fn subject(&self, key: &Key) -> Option<Subject> {
@@ -187,5 +204,142 @@ fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
     Failures {
         scale: first(&[Purpose::Create, Purpose::Delete, Purpose::Claims]),
         update: first(&[Purpose::UpdateInPlace, Purpose::Recreate, Purpose::Refresh, Purpose::Revision]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kruise_runtime::cache::Caches;
+    use kruise_runtime::queue::{BackOff, Done};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::stores::PullJobs;
+
+    struct World {
+        stores: Arc<Stores>,
+        caches: Caches,
+        queue: Arc<Queue>,
+    }
+
+    fn world() -> World {
+        let stores = Arc::new(Stores::new(PullJobs::Used));
+        let back_off = BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) };
+        let queue = Arc::new(Queue::new(back_off));
+        CloneSets::wake(&stores, &queue);
+        let caches = stores.caches();
+        World { stores, caches, queue }
+    }
+
+    impl World {
+        fn put(&self, resource: Resource, object: &Value) {
+            self.caches.refresh(resource, &Key::new("", ""), Some(&object.to_string())).unwrap();
+        }
+
+        /// How many keys wait, after they were taken and settled.
+        async fn woken(&self) -> usize {
+            let woken = self.queue.depth();
+            for _ in 0..woken {
+                let key = self.queue.next().await.unwrap();
+                self.queue.done(key, Done::Settled(None));
+            }
+            woken
+        }
+    }
+
+    fn meta(name: &str, uid: &str, version: u64, owner: Option<&str>) -> Value {
+        let reference = |uid: &str| json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "uid": uid, "controller": true}]);
+        let owners = owner.map_or(json!([]), reference);
+        json!({"namespace": "n", "name": name, "uid": uid, "resourceVersion": version.to_string(), "ownerReferences": owners})
+    }
+
+    fn cloneset(version: u64) -> Value {
+        json!({
+            "metadata": meta("web", "w", version, None),
+            "spec": {
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "x"}]}},
+            },
+        })
+    }
+
+    /// CS-83, B19: dependents are found by their owner's uid, of whatever type; other people's objects wake nobody.
+    #[tokio::test]
+    async fn cs_83_b19_cloneset_is_woken_by_itself_and_by_what_it_owns() {
+        let world = world();
+        world.put(CloneSet::RESOURCE, &cloneset(1));
+        assert_eq!(world.woken().await, 1);
+
+        for (version, resource) in
+            [Pod::RESOURCE, Claim::RESOURCE, Revision::RESOURCE, PullJob::RESOURCE].into_iter().enumerate()
+        {
+            let version = u64::try_from(version).unwrap() + 2;
+            world.put(resource, &json!({"metadata": meta("web-a", "a", version, Some("w"))}));
+            assert_eq!(world.woken().await, 1, "{}", resource.plural);
+            world.put(resource, &json!({"metadata": meta("other", "o", version, Some("somebody"))}));
+            assert_eq!(world.woken().await, 0, "{}", resource.plural);
+        }
+    }
+
+    /// A pod that changes hands wakes the old owner, too: it has to replace it.
+    #[tokio::test]
+    async fn cs_5_released_pod_wakes_its_former_owner() {
+        let world = world();
+        world.put(CloneSet::RESOURCE, &cloneset(1));
+        world.put(Pod::RESOURCE, &json!({"metadata": meta("web-a", "a", 2, Some("w"))}));
+        world.woken().await;
+
+        world.put(Pod::RESOURCE, &json!({"metadata": meta("web-a", "a", 3, None)}));
+
+        assert_eq!(world.woken().await, 1);
+    }
+
+    /// SM-77, B12: objects of the cache are shared with every view and can be changed by nobody.
+    #[tokio::test]
+    async fn sm_77_b12_views_share_pods_with_the_cache() {
+        let world = world();
+        world.put(CloneSet::RESOURCE, &cloneset(1));
+        world.put(Pod::RESOURCE, &json!({"metadata": meta("web-a", "a", 2, Some("w"))}));
+        let sets = CloneSets::new(
+            Arc::clone(&world.stores),
+            Gates::default(),
+            Resize::Endpoint,
+            PreparingDelete::Counted,
+        );
+        let object = world.stores.clonesets.get(&Key::new("n", "web")).unwrap();
+        let turn = Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 };
+
+        let view = sets.view(&object, &turn);
+
+        let cached = world.stores.pods.get(&Key::new("n", "web-a")).unwrap();
+        assert!(Arc::ptr_eq(&view.pods[0], &cached.0));
+    }
+
+    /// SM-5: another object has the name of the revision to be stored: count, and take the next name.
+    #[tokio::test]
+    async fn sm_5_taken_revision_name_is_counted() {
+        let world = world();
+        world.put(CloneSet::RESOURCE, &cloneset(1));
+        let sets = CloneSets::new(
+            Arc::clone(&world.stores),
+            Gates::default(),
+            Resize::Endpoint,
+            PreparingDelete::Counted,
+        );
+        let (key, turn) = (
+            Key::new("n", "web"),
+            Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 },
+        );
+        let first = sets.plan(&key, &turn).unwrap();
+        let wanted = first.writes().next().unwrap().clone();
+        assert_eq!(wanted.resource, Target::Revision);
+
+        world.put(Revision::RESOURCE, &json!({"metadata": meta(&wanted.name, "r", 2, Some("somebody"))}));
+
+        let second = sets.plan(&key, &turn).unwrap();
+        let write = second.writes().next().unwrap();
+        assert_eq!((write.resource, write.name.as_str()), (Target::Workload, "web"));
     }
 }

@@ -38,8 +38,6 @@ fn cached_pod_costs_at_most_one_and_a_half_kilobytes() {
 
 /// A pod of a CloneSet as an API server sends it: about 4 KB, a hundred pods per owner, fifty nodes.
 fn pod(number: usize) -> serde_json::Value {
-    let owner = format!("00000000-0000-0000-0000-{:012}", number / 100);
-    let uid = format!("11111111-1111-1111-1111-{number:012}");
     let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let conditions: Vec<_> = [
         "PodReadyToStartContainers",
@@ -53,26 +51,7 @@ fn pod(number: usize) -> serde_json::Value {
     .into();
     json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": format!("web-{number:07}"), "generateName": "web-", "namespace": "default", "uid": uid,
-            "resourceVersion": (1_000_000 + number).to_string(), "creationTimestamp": "2026-01-01T00:00:00Z",
-            "labels": {
-                "app": "web", "app.kubernetes.io/part-of": "shop", "controller-revision-hash": "web-5d6f7c9b4",
-                "pod-template-hash": "5d6f7c9b4", "apps.kruise.io/cloneset-instance-id": format!("{number:05}"),
-                "lifecycle.apps.kruise.io/state": "Normal",
-            },
-            "annotations": {
-                "lifecycle.apps.kruise.io/timestamp": "2026-01-01T00:00:00Z", "prometheus.io/scrape": "true",
-                "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z",
-            },
-            "ownerReferences": [{
-                "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": owner,
-                "controller": true, "blockOwnerDeletion": true,
-            }],
-            "managedFields": [{"manager": "kruise-manager", "operation": "Update", "fieldsV1": {"f:metadata": {
-                "f:labels": {".": {}, "f:app": {}, "f:controller-revision-hash": {}}, "f:ownerReferences": {".": {}},
-            }}}],
-        },
+        "metadata": metadata(number),
         "spec": {
             "nodeName": format!("node-{:03}", number % 50),
             "readinessGates": [{"conditionType": "InPlaceUpdateReady"}],
@@ -100,5 +79,30 @@ fn pod(number: usize) -> serde_json::Value {
                 "resources": {"limits": {"cpu": "2", "memory": "2Gi"}, "requests": {"cpu": "500m", "memory": "1Gi"}},
             }],
         },
+    })
+}
+
+fn metadata(number: usize) -> serde_json::Value {
+    let owner = format!("00000000-0000-0000-0000-{:012}", number / 100);
+    let uid = format!("11111111-1111-1111-1111-{number:012}");
+    json!({
+        "name": format!("web-{number:07}"), "generateName": "web-", "namespace": "default", "uid": uid,
+        "resourceVersion": (1_000_000 + number).to_string(), "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {
+            "app": "web", "app.kubernetes.io/part-of": "shop", "controller-revision-hash": "web-5d6f7c9b4",
+            "pod-template-hash": "5d6f7c9b4", "apps.kruise.io/cloneset-instance-id": format!("{number:05}"),
+            "lifecycle.apps.kruise.io/state": "Normal",
+        },
+        "annotations": {
+            "lifecycle.apps.kruise.io/timestamp": "2026-01-01T00:00:00Z", "prometheus.io/scrape": "true",
+            "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z",
+        },
+        "ownerReferences": [{
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": owner,
+            "controller": true, "blockOwnerDeletion": true,
+        }],
+        "managedFields": [{"manager": "kruise-manager", "operation": "Update", "fieldsV1": {"f:metadata": {
+            "f:labels": {".": {}, "f:app": {}, "f:controller-revision-hash": {}}, "f:ownerReferences": {".": {}},
+        }}}],
     })
 }

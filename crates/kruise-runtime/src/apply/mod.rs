@@ -115,7 +115,8 @@ impl Applier<'_> {
                 return Ok(());
             }
         }
-        *writes += 1;
+        // Asking is not writing.
+        *writes += usize::from(write.act != Act::AskBudget);
         match self.caller.write(resource, &object, &write.act).await {
             Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
             Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
@@ -150,3 +151,6 @@ impl Outcome {
         self.failures.entry(purpose).or_insert(error);
     }
 }
+
+#[cfg(test)]
+mod tests;

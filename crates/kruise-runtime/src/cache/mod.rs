@@ -57,3 +57,6 @@ impl Version {
         Self(text.parse().unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
+use tokio::time::Instant;
 
 use super::stream::{self, Line};
 use super::{Cached, Store, Version};
@@ -20,6 +21,9 @@ const WATCH_SECONDS: u64 = 290;
 
 /// Somewhat longer: a connection that died without a word is given up then.
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS + 30);
+
+/// A watch that ends sooner and without news is not worth repeating at once.
+const LASTED: Duration = Duration::from_secs(1);
 
 /// What to watch, and the source of jitter.
 #[derive(Debug, Clone)]
@@ -64,7 +68,7 @@ impl<T: Cached> Watch<T> {
     pub async fn run(mut self) {
         let mut failures = 0_u32;
         loop {
-            let before = self.store.seen();
+            let (before, started) = (self.store.seen(), Instant::now());
             let end = match self.round().await {
                 Ok(end) => end,
                 Err(kube::Error::Api(status)) if status.code == 410 => End::TooOld,
@@ -73,18 +77,21 @@ impl<T: Cached> Watch<T> {
                 }
                 Err(error) => End::Failed(error.to_string()),
             };
-            // A watch that brought something worked, whatever ended it.
-            failures = if self.store.seen() > before { 0 } else { failures };
+            // A watch that brought something or lasted a while worked, whatever ended it.
+            let worked = self.store.seen() > before || started.elapsed() >= LASTED;
+            failures = if worked { 0 } else { failures.saturating_add(1) };
             match end {
                 End::Closed => {}
                 End::TooOld => self.from = None,
                 End::NoStream => self.list = ListBy::Pages,
                 End::Failed(error) => {
-                    failures = failures.saturating_add(1);
-                    let wait = self.jitter(BACK_OFF.delay(failures));
-                    tracing::warn!(resource = T::RESOURCE.plural, error, ?wait, "watch failed; trying again");
-                    tokio::time::sleep(wait).await;
+                    failures = failures.max(1); // Also after news: whatever failed is not asked again at once.
+                    tracing::warn!(resource = T::RESOURCE.plural, error, "watch failed; trying again");
                 }
+            }
+            if failures > 0 {
+                let wait = self.jitter(BACK_OFF.delay(failures));
+                tokio::time::sleep(wait).await;
             }
         }
     }

@@ -54,6 +54,8 @@ pub enum Behaviour {
     SameDigestAs(String),
     /// The node is gone: no heartbeat, no reaction to anything.
     NodeGone,
+    /// The kubelet hangs while its node's heartbeat goes on: pods stay as they are.
+    Hangs,
     /// Refuses the pod when it is bound, as a kubelet short of resources does.
     Rejects {
         reason: String,
@@ -66,6 +68,15 @@ pub struct PodTraits {
     pub starts_after: Duration,
     pub stop: Stop,
     pub rejects: Option<String>,
+    pub attention: Attention,
+}
+
+/// Whether the kubelet looks at a pod at all.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    #[default]
+    Paid,
+    Withheld,
 }
 
 /// When a deleted pod is gone.
@@ -118,6 +129,7 @@ impl Knobs {
                 Behaviour::StopsAfter(delay) => traits.stop = Stop::After(*delay),
                 Behaviour::NeverStops => traits.stop = Stop::Never,
                 Behaviour::Rejects { reason } => traits.rejects = Some(reason.clone()),
+                Behaviour::Hangs => traits.attention = Attention::Withheld,
                 Behaviour::ReadyAfter(_)
                 | Behaviour::PullFails
                 | Behaviour::Crashes { .. }
@@ -149,6 +161,7 @@ impl Knobs {
                 | Behaviour::StopsAfter(_)
                 | Behaviour::NeverStops
                 | Behaviour::Rejects { .. }
+                | Behaviour::Hangs
                 | Behaviour::NodeGone => {}
             }
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::conditions;
 use super::containers::{self, Outcome};
-use super::knobs::{Knobs, PodTraits, Stop};
+use super::knobs::{Attention, Knobs, PodTraits, Stop};
 use super::patch;
 use super::pod::{Pod, Status};
 
@@ -27,6 +27,9 @@ pub fn next(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
         return Step::Wait(None);
     }
     let traits = knobs.of_pod(pod);
+    if traits.attention == Attention::Withheld {
+        return Step::Wait(None);
+    }
     if pod.is_terminating() {
         return stop(pod, &traits, now);
     }

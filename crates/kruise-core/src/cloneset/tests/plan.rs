@@ -130,6 +130,7 @@ fn sm_83_one_job_per_changed_image_and_the_revision_says_so() {
     let job = plan.writes().find(|write| write.resource == Resource::ImagePullJob).unwrap();
     assert_eq!(job.name, format!("{}-main", fixture.new_name()));
     let Act::Create(body) = &job.act else { panic!() };
+    assert_eq!(body["apiVersion"], "apps.kruise.io/v1beta1", "the version under which the runtime writes it");
     assert_eq!(body["spec"]["image"], "nginx:2");
     assert_eq!(body["spec"]["parallelism"], 2);
     assert_eq!(body["spec"]["pullPolicy"], json!({"backoffLimit": 1, "timeoutSeconds": 300}));

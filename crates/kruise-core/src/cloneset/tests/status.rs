@@ -85,7 +85,7 @@ fn cloneset_b11_cs_80_comes_back_at_the_exact_instant() {
         .pods([new().ready_since("2026-06-01T11:59:50Z")])
         .plan();
 
-    assert_eq!(plan.revisit_at, Some(crate::fixtures::at("2026-06-01T12:00:21Z")));
+    assert_eq!(plan.revisit_at, Some(crate::fixtures::at("2026-06-01T12:00:20.001Z")));
     assert_eq!(
         reason(&plan, "web-00"),
         &Reason::MinReadySeconds { until: crate::fixtures::at("2026-06-01T12:00:20Z") }

@@ -313,6 +313,11 @@ fn ephemeral_container_is_started() {
 }
 
 #[test]
+fn kubelet_that_hangs_leaves_pods_as_they_are() {
+    assert_eq!(one_container().knob(Behaviour::Hangs).step(), Step::Wait(None));
+}
+
+#[test]
 fn node_that_is_gone_does_nothing() {
     let world = one_container().knob(Behaviour::NodeGone);
 

@@ -1,0 +1,155 @@
+//! Plans carried out against a scripted server.
+
+use kruise_core::chain::{Act, Chain, Event, EventKind, Op, Part, Patch, Purpose, Resource as Target, Write};
+use kruise_core::ids::{PodName, Uid};
+use kruise_core::plan::Plan;
+use serde_json::json;
+
+use super::*;
+use crate::Scope;
+use crate::barrier::{Pass, Seen as Cache};
+use crate::cache::Version;
+use crate::testing::{Answer, Scripted, Seen};
+
+const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
+
+struct OnlyPods;
+
+impl Resources for OnlyPods {
+    fn of(&self, _: Target) -> Resource {
+        PODS
+    }
+}
+
+/// A cache that has seen nothing yet.
+struct Nothing;
+
+impl Cache for Nothing {
+    fn watch(&self, _: Resource) -> Option<Version> {
+        Some(Version(0))
+    }
+
+    fn object(&self, _: Resource, _: &Key) -> Option<(Version, String)> {
+        None
+    }
+}
+
+fn create(name: &str) -> Chain {
+    let name_of_pod = PodName::new(name);
+    let write = Write::create(Target::Pod, name, json!({"metadata": {"name": name}}));
+    let event =
+        |text: &str| Event { kind: EventKind::Normal, reason: "SuccessfulCreate", message: text.into() };
+    Chain {
+        done: Some(event(name)),
+        failed: Some("FailedCreate"),
+        ..Chain::pod(Purpose::Create, &name_of_pod, vec![write])
+    }
+}
+
+fn drained_update(name: &str) -> Chain {
+    let patch =
+        |part| Write::patch(Target::Pod, name, part, Patch::Json(vec![Op::test("/metadata/uid", "u")]));
+    Chain::pod(Purpose::UpdateInPlace, &PodName::new(name), vec![patch(Part::Status), patch(Part::Object)])
+}
+
+async fn apply(server: &Scripted, barrier: &Barrier, chains: Vec<Chain>) -> Outcome {
+    let mut plan = Plan::default();
+    for chain in chains {
+        plan.act(chain);
+    }
+    let caller = Caller::new(server.client(), "test");
+    let key = key();
+    Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key }.apply(&plan).await
+}
+
+fn key() -> Key {
+    Key::new("n", "web")
+}
+
+#[tokio::test(start_paused = true)]
+async fn sm_75_creations_start_slowly_and_stop_after_a_failing_batch() {
+    // The third creation is refused: it is in the second batch (2 and 3), which is finished; 4 to 7 are not tried.
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let server =
+        Scripted::new(move |_: &Seen| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            2 => Answer::failure(403, "Forbidden"),
+            _ => Answer::object(5),
+        });
+
+    let outcome =
+        apply(&server, &Barrier::default(), (1..=7).map(|n| create(&format!("web-{n}"))).collect()).await;
+
+    assert_eq!(server.seen().len(), 3);
+    assert_eq!(outcome.next(), Next::BackOff);
+    let told = |reason: &str| outcome.events.iter().filter(|event| event.reason == reason).count();
+    assert_eq!((told("SuccessfulCreate"), told("FailedCreate")), (2, 1), "the failing batch is finished");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sm_27_second_write_of_a_chain_waits_for_the_first_and_not_for_other_chains() {
+    let server = Scripted::new(|seen: &Seen| match seen.path.as_str() {
+        "/api/v1/namespaces/n/pods/bad/status" => Answer::failure(422, "Invalid"),
+        _ => Answer::object(5),
+    });
+
+    let outcome =
+        apply(&server, &Barrier::default(), vec![drained_update("bad"), drained_update("good")]).await;
+
+    let paths: Vec<String> = server.seen().into_iter().map(|seen| seen.path).collect();
+    let of = |name: &str| -> Vec<bool> {
+        paths.iter().filter(|path| path.contains(name)).map(|path| path.ends_with("/status")).collect()
+    };
+    assert_eq!(of("bad"), [true], "no image change without drained traffic");
+    assert_eq!(of("good"), [true, false]);
+    assert_eq!(outcome.next(), Next::Replan, "a failed test is no error");
+    assert!(outcome.events.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cs_82_sm_72_own_writes_are_awaited() {
+    let server = Scripted::new(|_: &Seen| Answer::object(9));
+    let barrier = Barrier::default();
+
+    apply(&server, &barrier, vec![create("web-1")]).await;
+
+    assert!(matches!(barrier.pass(&key(), &Nothing), Pass::Wait { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cs_81_sm_71_write_without_a_certain_answer_is_read_live_and_never_left_to_a_time_out() {
+    let server = Scripted::new(|_: &Seen| Answer::failure(500, "InternalError"));
+    let barrier = Barrier::default();
+
+    let outcome = apply(&server, &barrier, vec![create("web-1")]).await;
+
+    assert_eq!(outcome.next(), Next::BackOff);
+    assert_eq!(barrier.pass(&key(), &Nothing), Pass::Ask(vec![(PODS, Key::new("n", "web-1"))]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn b7_claim_is_kept_when_a_live_read_finds_its_pod() {
+    let claim = |name: &str| {
+        let act = Act::DeleteUnlessPodExists { uid: Uid::new("u"), pod: PodName::new(name) };
+        Chain::other(Purpose::Claims, vec![Write { resource: Target::Claim, name: "data".into(), act }])
+    };
+    let server = Scripted::new(|seen: &Seen| match seen.path.as_str() {
+        "/api/v1/namespaces/n/pods/gone" => Answer::failure(404, "NotFound"),
+        _ => Answer::object(5),
+    });
+
+    apply(&server, &Barrier::default(), vec![claim("there")]).await;
+    assert_eq!(server.story(), ["GET there"]);
+
+    apply(&server, &Barrier::default(), vec![claim("gone")]).await;
+    assert_eq!(server.story()[1..], ["GET gone", "DELETE data"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleting_what_is_gone_is_done() {
+    let server = Scripted::new(|_: &Seen| Answer::failure(404, "NotFound"));
+    let delete = Chain::other(Purpose::Delete, vec![Write::delete(Target::Pod, "web-1", &Uid::new("u"))]);
+
+    let outcome = apply(&server, &Barrier::default(), vec![delete]).await;
+
+    assert_eq!(outcome.next(), Next::Settle);
+}

@@ -1,0 +1,126 @@
+//! The watch loop against a scripted server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::store::tests::Thing;
+use super::{Store, Version, Watch, WatchSettings};
+use crate::testing::{Answer, Scripted, Seen};
+
+fn added(name: &str, version: u64) -> Value {
+    event("ADDED", name, version)
+}
+
+fn event(kind: &str, name: &str, version: u64) -> Value {
+    let meta = json!({"namespace": "n", "name": name, "uid": name, "resourceVersion": version.to_string()});
+    json!({"type": kind, "object": {"metadata": meta}})
+}
+
+fn listed(version: u64) -> Value {
+    let annotations = json!({"k8s.io/initial-events-end": "true"});
+    json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version.to_string(), "annotations": annotations}}})
+}
+
+/// Runs the loop until the script has been asked this often.
+async fn run(server: &Scripted, rounds: usize) -> Arc<Store<Thing>> {
+    let store: Arc<Store<Thing>> = Arc::default();
+    let settings = WatchSettings { namespace: "".into(), seed: 7 };
+    let task = tokio::spawn(Watch::new(server.client(), Arc::clone(&store), settings).run());
+    while server.seen().len() < rounds {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    task.abort();
+    store
+}
+
+fn names(store: &Store<Thing>) -> Vec<String> {
+    let mut names: Vec<String> = store.all().iter().map(|thing| thing.metadata.name.clone()).collect();
+    names.sort();
+    names
+}
+
+/// Answers one request after the other; the last answer for ever.
+fn script(answers: Vec<fn() -> Answer>) -> Scripted {
+    let round = AtomicU32::new(0);
+    Scripted::new(move |_: &Seen| {
+        let round = round.fetch_add(1, Ordering::SeqCst) as usize;
+        answers.get(round).or(answers.last()).map_or_else(|| Answer::failure(500, "x"), |answer| answer())
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn streaming_list_then_watch_from_where_it_ended() {
+    let server = script(vec![|| Answer::lines(&[added("a", 3), listed(5), added("b", 6)]), || {
+        Answer::lines(&[event("DELETED", "a", 8)])
+    }]);
+
+    let store = run(&server, 3).await;
+
+    assert_eq!(names(&store), ["b"]);
+    let seen = server.seen();
+    assert!(seen[0].query.contains("sendInitialEvents=true"), "{seen:?}");
+    assert!(seen[1].query.ends_with("resourceVersion=6"), "{seen:?}");
+    assert!(seen[2].query.ends_with("resourceVersion=8"), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_history_is_listed_again_and_what_vanished_meanwhile_is_gone() {
+    let server = script(vec![
+        || Answer::lines(&[added("a", 3), added("b", 4), listed(5)]),
+        || Answer::lines(&[json!({"type": "ERROR", "object": {"code": 410, "message": "too old"}})]),
+        || Answer::lines(&[added("b", 4), added("c", 9), listed(10)]),
+    ]);
+
+    let store = run(&server, 4).await;
+
+    assert_eq!((names(&store), store.seen()), (vec!["b".to_owned(), "c".to_owned()], Version(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_without_streaming_list_is_listed_by_pages() {
+    let server = Scripted::new(|seen: &Seen| {
+        if seen.query.contains("sendInitialEvents") {
+            return Answer::failure(422, "Invalid");
+        }
+        if seen.query.contains("watch=true") {
+            return Answer::lines(&[added("c", 9)]);
+        }
+        let (name, next) = if seen.query.ends_with("continue=") { ("a", "more") } else { ("b", "") };
+        let items = [added(name, 3)["object"].clone()];
+        let body = json!({"metadata": {"resourceVersion": "7", "continue": next}, "items": items});
+        Answer { code: 200, body: body.to_string() }
+    });
+
+    let store = run(&server, 4).await;
+
+    assert_eq!(names(&store), ["a", "b", "c"]);
+    assert!(store.is_synced());
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreachable_server_is_tried_again_ever_more_slowly() {
+    let server = script(vec![|| Answer::failure(500, "InternalError")]);
+    let started = tokio::time::Instant::now();
+
+    let store = run(&server, 6).await;
+
+    assert!(!store.is_synced());
+    assert!(started.elapsed() > Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_that_breaks_off_half_way_removes_nothing() {
+    let server = script(vec![
+        || Answer::lines(&[added("a", 3), added("b", 4), listed(5)]),
+        || Answer::failure(410, "Expired"),
+        || Answer::lines(&[added("b", 4)]),
+    ]);
+
+    let store = run(&server, 4).await;
+
+    assert_eq!(names(&store), ["a", "b"]);
+}

@@ -1,0 +1,69 @@
+//! The node daemon, played by the test: it does not exist yet, and simulated nodes have no container runtime.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::{Live, status_of};
+
+/// Writes `runtime-containers-meta` as the daemon does once the containers run with the pod's present metadata
+/// (shared machinery, section 2, SM-33 to SM-35).
+pub async fn play_daemon(live: &Live, pod: &Pod) {
+    let containers: Vec<Value> =
+        pod.spec.as_ref().unwrap().containers.iter().map(|one| meta(pod, one)).collect();
+    let text = json!({"containers": containers}).to_string();
+    let patch = json!({"metadata": {"annotations": {"apps.kruise.io/runtime-containers-meta": text}}});
+    live.patch_pod(&pod.name_any(), patch).await;
+}
+
+fn meta(pod: &Pod, container: &Container) -> Value {
+    let status = status_of(pod, &container.name).unwrap();
+    let plain = json!({"image": container.image, "name": container.name}).to_string();
+    json!({
+        "name": container.name,
+        "containerID": status.container_id,
+        "restartCount": status.restart_count,
+        "hashes": {
+            "plainHash": deep_hash(&plain),
+            "extractedEnvFromMetadataHash": deep_hash(&environment(pod, container)),
+        },
+    })
+}
+
+/// SM-34: the environment that comes from labels and annotations, with their present values.
+fn environment(pod: &Pod, container: &Container) -> String {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for variable in container.env.iter().flatten() {
+        let field = variable.value_from.as_ref().and_then(|from| from.field_ref.as_ref());
+        let Some(path) = field.map(|field| field.field_path.as_str()) else { continue };
+        let key = |kind: &str| path.strip_prefix(kind)?.strip_suffix("']").map(str::to_owned);
+        let value = match (key("metadata.labels['"), key("metadata.annotations['")) {
+            (Some(key), _) => pod.labels().get(&key),
+            (None, Some(key)) => pod.annotations().get(&key),
+            (None, None) => continue,
+        };
+        found.push((variable.name.clone(), value.cloned().unwrap_or_default()));
+    }
+    if found.is_empty() {
+        return "null".to_owned();
+    }
+    found.sort();
+    let list = found.into_iter().map(|(name, value)| match value.as_str() {
+        "" => json!({"name": name}),
+        value => json!({"name": name, "value": value}),
+    });
+    list.collect::<Value>().to_string()
+}
+
+/// SM-33: FNV-1a over the bytes as Go prints them.
+fn deep_hash(text: &str) -> u32 {
+    let numbers: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+    let printed = format!("([]uint8)[{}]", numbers.join(" "));
+    printed.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[test]
+fn sm_33_vectors_of_the_specification() {
+    assert_eq!(deep_hash("null"), 86_995_377);
+    assert_eq!(deep_hash(r#"{"image":"nginx","name":"nginx"}"#), 2_774_804_510);
+}

@@ -1,0 +1,217 @@
+//! A test's namespace, and a CloneSet that lives in it.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kruise_sim::kubelet::{Behaviour, Which};
+use kruise_testbed::simnodes::SimNodes;
+use kruise_testbed::{Scratch, scratch, scratch_with_all_gates, wait};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::watcher::{self, Pods, Watcher};
+use super::{Web, is_active, is_available, web};
+
+/// A machine that also builds is slow; a test that is right never waits this long.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+pub struct CloneSets {
+    pub client: Client,
+    pub namespace: String,
+    pub api: Api<DynamicObject>,
+    /// The simulated nodes of a shared cluster.
+    nodes: Option<&'static SimNodes>,
+}
+
+/// A namespace of the shared cluster.
+pub async fn clonesets(name: &str) -> CloneSets {
+    CloneSets::in_shared(scratch(name).await.unwrap())
+}
+
+/// A namespace of the shared cluster whose manager runs with every alpha gate on.
+pub async fn clonesets_with_all_gates(name: &str) -> CloneSets {
+    CloneSets::in_shared(scratch_with_all_gates(name).await.unwrap())
+}
+
+/// One CloneSet of a test.
+pub struct Live {
+    pub name: String,
+    pub uid: String,
+    pub api: Api<DynamicObject>,
+    pub pods: Api<Pod>,
+    pub claims: Api<PersistentVolumeClaim>,
+    pub revisions: Api<ControllerRevision>,
+}
+
+impl CloneSets {
+    /// A namespace of any cluster.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "CloneSet"));
+        let api = Api::namespaced_with(client.clone(), namespace, &kind);
+        Self { client, namespace: namespace.to_owned(), api, nodes: None }
+    }
+
+    fn in_shared(test: Scratch) -> Self {
+        Self { nodes: Some(&test.shared.nodes), ..Self::new(test.client, &test.namespace) }
+    }
+
+    /// Simulated kubelets behave so in this namespace, for the given pods or containers.
+    pub fn behave(&self, which: Which, behaviour: Behaviour) {
+        self.nodes.unwrap().rule(self.here(which), behaviour);
+    }
+
+    fn here(&self, which: Which) -> Which {
+        Which { namespace: Some(self.namespace.clone()), ..which }
+    }
+
+    pub async fn create(&self, object: Web) -> Live {
+        let object: DynamicObject = serde_json::from_value(object.0).unwrap();
+        let created = self.api.create(&PostParams::default(), &object).await.unwrap();
+        self.live(&created)
+    }
+
+    /// An object that is there already.
+    pub fn live(&self, object: &DynamicObject) -> Live {
+        Live {
+            name: object.name_any(),
+            uid: object.uid().unwrap(),
+            api: self.api.clone(),
+            pods: self.all(),
+            claims: self.all(),
+            revisions: self.all(),
+        }
+    }
+
+    /// Objects of a core kind in this namespace.
+    pub fn all<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Returns when the manager has had its chance to do what it should not do: another CloneSet was created,
+    /// became available and went through the same queue many times meanwhile.
+    pub async fn quiet(&self) {
+        let probe = self.create(web(1).named("probe")).await;
+        probe.until_available(1).await;
+        self.api.delete("probe", &DeleteParams::background()).await.unwrap();
+        wait::until_all(&self.api, &ListParams::default().fields("metadata.name=probe"), "no probe", |all| {
+            all.is_empty()
+        })
+        .await
+        .unwrap();
+    }
+}
+
+impl Live {
+    /// Merges into `.spec`.
+    pub async fn change(&self, spec: Value) {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        self.api.patch(&self.name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// What `kubectl scale` and the autoscaler do.
+    pub async fn scale(&self, replicas: u32) {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.api.patch_scale(&self.name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Waits until the status of the current generation is so.
+    pub async fn until(&self, what: &str, ok: impl Fn(&Value) -> bool) -> Value {
+        let name = ListParams::default().fields(&format!("metadata.name={}", self.name));
+        let is_so = |object: &DynamicObject| {
+            let status = &object.data["status"];
+            status["observedGeneration"].as_i64() == object.metadata.generation && ok(status)
+        };
+        let what = format!("{}: {what}", self.name);
+        let found =
+            wait::until_all_within(&self.api, &name, &what, PATIENCE, |all| all.iter().any(is_so)).await;
+        found.unwrap().pop().unwrap().data["status"].clone()
+    }
+
+    /// Waits for our pods to be so; those being deleted are among them.
+    pub async fn until_pods(&self, what: &str, ok: impl Fn(&[Pod]) -> bool) -> Vec<Pod> {
+        let what = format!("{}: {what}", self.name);
+        let all = ListParams::default();
+        let found =
+            wait::until_all_within(&self.pods, &all, &what, PATIENCE, |pods| ok(&self.ours(pods))).await;
+        self.ours(&found.unwrap())
+    }
+
+    /// As [`Live::until_pods`], without pods that are over or being deleted.
+    pub async fn until_active(&self, what: &str, ok: impl Fn(&[Pod]) -> bool) -> Vec<Pod> {
+        active(self.until_pods(what, |pods| ok(&active(pods.to_vec()))).await)
+    }
+
+    /// Waits until exactly so many pods are there and all of them are available, and the status says so.
+    pub async fn until_available(&self, count: usize) -> Vec<Pod> {
+        let what = format!("{count} available pods");
+        self.until(&what, |status| status["availableReplicas"] == count && status["replicas"] == count).await;
+        self.until_active(&what, |pods| pods.len() == count && pods.iter().all(is_available)).await
+    }
+
+    /// Waits until all replicas are at the update revision and available; returns status and pods.
+    pub async fn until_updated(&self, count: usize) -> (Value, Vec<Pod>) {
+        let status = self
+            .until("the end of the rollout", |status| {
+                status["updatedAvailableReplicas"] == count
+                    && status["replicas"] == count
+                    && status["currentRevision"] == status["updateRevision"]
+            })
+            .await;
+        (status, self.until_available(count).await)
+    }
+
+    pub async fn status(&self) -> Value {
+        self.api.get(&self.name).await.unwrap().data["status"].clone()
+    }
+
+    /// Active pods as they are now, by name.
+    pub async fn pods_now(&self) -> Vec<Pod> {
+        active(self.ours(&self.pods.list(&ListParams::default()).await.unwrap().items))
+    }
+
+    pub async fn claims_now(&self) -> Vec<PersistentVolumeClaim> {
+        let mut all = self.claims.list(&ListParams::default()).await.unwrap().items;
+        all.retain(|claim| claim.metadata.deletion_timestamp.is_none());
+        all
+    }
+
+    pub async fn revisions_now(&self) -> Vec<ControllerRevision> {
+        let mut all = self.revisions.list(&ListParams::default()).await.unwrap().items;
+        all.retain(|revision| revision.owner_references().iter().any(|owner| owner.uid == self.uid));
+        all
+    }
+
+    /// Merges into a pod; null removes.
+    pub async fn patch_pod(&self, pod: &str, patch: Value) -> Pod {
+        self.pods.patch(pod, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap()
+    }
+
+    pub async fn label_pod(&self, pod: &str, key: &str, value: impl Into<Value>) -> Pod {
+        self.patch_pod(pod, json!({"metadata": {"labels": {(key): value.into()}}})).await
+    }
+
+    pub async fn delete_pod(&self, pod: &str) {
+        self.pods.delete(pod, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Checks our pods at every change from now on.
+    pub async fn watching(&self, check: impl FnMut(&Pods) -> Result<(), String> + Send + 'static) -> Watcher {
+        watcher::watching(&self.pods, &self.uid, check).await
+    }
+
+    fn ours(&self, pods: &[Pod]) -> Vec<Pod> {
+        let ours = |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == self.uid);
+        pods.iter().filter(ours).cloned().collect()
+    }
+}
+
+fn active(pods: Vec<Pod>) -> Vec<Pod> {
+    pods.into_iter().filter(is_active).collect()
+}
