@@ -10,6 +10,8 @@ use kruise_runtime::gates::{FeatureGates, GateError};
 use kruise_runtime::lease::Timings;
 use kruise_runtime::queue::BackOff;
 
+use crate::webhooks::flags::WebhookFlags;
+
 /// Runs the controllers of Kruise.
 #[derive(Debug, Parser)]
 #[command(name = "kruise-manager", version)]
@@ -81,6 +83,9 @@ pub struct Flags {
     /// text or json
     #[arg(long, default_value = "text")]
     pub logging_format: String,
+
+    #[command(flatten)]
+    pub webhook: WebhookFlags,
 }
 
 impl Flags {
@@ -136,7 +141,7 @@ pub fn planner_gates(gates: &FeatureGates) -> Gates {
 }
 
 /// Durations as Go writes them: `5ms`, `1000s`, `2m`, `1h30m`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is not a duration: write it like 5ms, 10s, 2m or 1h30m");
     let mut rest = text;
     let mut total = Duration::ZERO;

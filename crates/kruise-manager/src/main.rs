@@ -5,6 +5,7 @@ mod flags;
 mod objects;
 mod run;
 mod stores;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -6,15 +6,18 @@ use std::time::Duration;
 use anyhow::Context;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
+use kruise_runtime::certs::State;
 use kruise_runtime::clock::Clock;
 use kruise_runtime::controller::{Controller, Shared};
 use kruise_runtime::events::Recorder;
+use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::health;
 use kruise_runtime::lease::Candidate;
 use kruise_runtime::metrics::{Leading, Metrics};
 use kruise_runtime::queue::Queue;
 use kube::{Client, Config};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
@@ -22,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 use crate::controllers::CloneSets;
 use crate::flags::{Flags, planner_gates};
 use crate::stores::{PullJobs, Stores};
+use crate::webhooks::{self, flags::Source};
 
 /// A stopping leader gives plans that are being carried out this long to end.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -57,7 +61,9 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         back_off: flags.back_off(),
         seed,
     };
-    let _servers = Aborting(serve(flags, &shared).await?);
+    let (webhook, webhook_state) = webhook(flags, &gates, &shared, &stores).await?;
+    let _webhook = Aborting(webhook);
+    let _servers = Aborting(serve(flags, &shared, webhook_state).await?);
     let queue = Arc::new(Queue::new(flags.back_off()));
     CloneSets::wake(&stores, &queue);
     // A standby keeps its caches warm: the watches run before and without leading.
@@ -89,6 +95,24 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         candidate.release().await;
     }
     outcome
+}
+
+/// Every replica answers webhooks, whether it leads or not.
+async fn webhook(
+    flags: &Flags,
+    gates: &FeatureGates,
+    shared: &Shared,
+    stores: &Arc<Stores>,
+) -> anyhow::Result<(Vec<JoinHandle<()>>, Option<watch::Receiver<State>>)> {
+    let cx = webhooks::Context {
+        client: shared.client.clone(),
+        stores: Arc::clone(stores),
+        gates: planner_gates(gates),
+    };
+    let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
+    let started = webhooks::start(&flags.webhook, Arc::new(cx), source, Arc::clone(&shared.metrics)).await?;
+    let (tasks, state) = started.map(|started| (started.tasks, started.state)).unzip();
+    Ok((tasks.unwrap_or_default(), state))
 }
 
 /// Caches are filled first, so that a new leader acts at once.
@@ -129,10 +153,14 @@ async fn client(flags: &Flags) -> anyhow::Result<Client> {
     Ok(Client::try_from(config)?)
 }
 
-async fn serve(flags: &Flags, shared: &Shared) -> anyhow::Result<Vec<JoinHandle<()>>> {
+async fn serve(
+    flags: &Flags,
+    shared: &Shared,
+    webhook: Option<watch::Receiver<State>>,
+) -> anyhow::Result<Vec<JoinHandle<()>>> {
     let mut tasks = Vec::new();
     if let Some(listener) = listen(&flags.health_probe_addr).await? {
-        let serving = health::serve_health(listener, Arc::clone(&shared.caches));
+        let serving = health::serve_health(listener, Arc::clone(&shared.caches), webhook);
         tasks.push(tokio::spawn(async move { report(serving.await) }));
     }
     if let Some(listener) = listen(&flags.metrics_addr).await? {
@@ -160,13 +188,12 @@ fn report(ended: std::io::Result<()>) {
 
 fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let own = std::env::var("POD_NAMESPACE").unwrap_or_else(|_| "kruise-system".into());
     Candidate {
         client: client.clone(),
         clock: Clock::system(),
         namespace: Some(flags.leader_election_namespace.clone())
             .filter(|text| !text.is_empty())
-            .unwrap_or(own),
+            .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
         name: flags.leader_election_id.clone(),
         identity: format!("{}_{seed:016x}", host.trim()),
         timings: flags.timings(),

@@ -8,8 +8,10 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::cache::Caches;
+use crate::certs::State;
 use crate::metrics::Metrics;
 
 /// Go writes `:8080` for all addresses.
@@ -18,11 +20,18 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     full.parse().map_err(|_| format!("{text} is not an address: write HOST:PORT or :PORT"))
 }
 
-/// Serves `/healthz` and `/readyz` until aborted. Ready once all caches are filled.
-pub async fn serve_health(listener: TcpListener, caches: Arc<Caches>) -> io::Result<()> {
+/// Serves `/healthz` and `/readyz` until aborted. Ready once all caches are filled and webhooks can be answered.
+pub async fn serve_health(
+    listener: TcpListener,
+    caches: Arc<Caches>,
+    webhook: Option<watch::Receiver<State>>,
+) -> io::Result<()> {
     let ready = move || {
-        let caches = Arc::clone(&caches);
+        let (caches, webhook) = (Arc::clone(&caches), webhook.clone());
         async move {
+            if let Some(State::Starting(why)) = webhook.map(|state| state.borrow().clone()) {
+                return (StatusCode::SERVICE_UNAVAILABLE, format!("webhook-ready: {why}"));
+            }
             let missing: Vec<&str> = caches.unsynced().iter().map(|resource| resource.plural).collect();
             if missing.is_empty() {
                 return (StatusCode::OK, "ok".to_owned());
@@ -33,7 +42,8 @@ pub async fn serve_health(listener: TcpListener, caches: Arc<Caches>) -> io::Res
     let router = Router::new()
         .route("/healthz", get(async || "ok"))
         .route("/healthz/ping", get(async || "ok"))
-        .route("/readyz", get(ready));
+        .route("/readyz", get(ready.clone()))
+        .route("/readyz/webhook-ready", get(ready));
     axum::serve(listener, router).await
 }
 

@@ -1,4 +1,5 @@
-//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, gates.
+//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, gates, webhook server and
+//! its certificates.
 //!
 //! Lives here: mechanisms that every controller needs, each in one file.
 //! Must not live here: knowledge of any kind of ours, decisions about pods. Of `kruise-core` only the vocabulary of
@@ -9,6 +10,7 @@
 pub mod apply;
 pub mod barrier;
 pub mod cache;
+pub mod certs;
 pub mod clock;
 pub mod controller;
 pub mod events;
@@ -19,6 +21,7 @@ pub mod lease;
 pub mod metrics;
 pub mod queue;
 pub mod resource;
+pub mod webhook;
 
 #[cfg(test)]
 mod testing;

@@ -64,6 +64,15 @@ pub enum ResultLabel {
 pub struct Metrics {
     controllers: Mutex<BTreeMap<&'static str, Arc<Mutex<Counts>>>>,
     is_leader: Mutex<bool>,
+    webhooks: Mutex<Answered>,
+}
+
+/// What the webhook server answered.
+#[derive(Debug, Default)]
+struct Answered {
+    /// By path and code.
+    answers: BTreeMap<(String, u16), u64>,
+    panics: u64,
 }
 
 /// The metrics of one controller.
@@ -90,6 +99,21 @@ impl Metrics {
 
     pub fn leads(&self, is_leader: Leading) {
         *lock(&self.is_leader) = is_leader == Leading::Yes;
+    }
+
+    /// Shows a path before its first request, so that a rate can be computed from the first one on.
+    pub fn webhook(&self, path: &str) {
+        for code in [200, 500] {
+            lock(&self.webhooks).answers.entry((path.to_owned(), code)).or_default();
+        }
+    }
+
+    pub fn webhook_answered(&self, path: &str, code: u16) {
+        *lock(&self.webhooks).answers.entry((path.to_owned(), code)).or_default() += 1;
+    }
+
+    pub fn webhook_panicked(&self) {
+        lock(&self.webhooks).panics += 1;
     }
 
     /// The page that Prometheus reads.
@@ -133,6 +157,7 @@ impl Metrics {
         for (name, counts) in controllers.iter() {
             page.histogram("controller_runtime_reconcile_time_seconds", name, &lock(counts));
         }
+        lock(&self.webhooks).render(&mut page);
         let leads = u64::from(*lock(&self.is_leader));
         page.family("kruise_manager_is_leader", "gauge", "1 while this replica leads");
         page.line("kruise_manager_is_leader", "", leads);
@@ -185,6 +210,18 @@ impl ResultLabel {
             Self::Requeue => "requeue",
             Self::RequeueAfter => "requeue_after",
         }
+    }
+}
+
+impl Answered {
+    fn render(&self, page: &mut Page) {
+        page.family("controller_runtime_webhook_requests_total", "counter", "Webhook requests by code");
+        for ((path, code), count) in &self.answers {
+            let labels = format!("code=\"{code}\",webhook=\"{path}\"");
+            page.line("controller_runtime_webhook_requests_total", &labels, count);
+        }
+        page.family("controller_runtime_webhook_panics_total", "counter", "Webhooks that panicked");
+        page.line("controller_runtime_webhook_panics_total", "", self.panics);
     }
 }
 

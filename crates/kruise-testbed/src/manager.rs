@@ -69,6 +69,7 @@ pub fn args(kubeconfig: &Path) -> Vec<String> {
         kubeconfig,
         "--metrics-addr=0".to_owned(),
         "--health-probe-addr=0".to_owned(),
+        "--webhook-port=0".to_owned(),
     ]
 }
 

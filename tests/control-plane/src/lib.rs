@@ -10,3 +10,5 @@ mod cloneset;
 mod simnodes;
 #[cfg(test)]
 mod testbed;
+#[cfg(test)]
+mod webhook;

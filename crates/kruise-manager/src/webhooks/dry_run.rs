@@ -1,0 +1,82 @@
+//! Lets the API server itself judge a pod template: a PodTemplate that is created but not stored.
+
+use std::time::Duration;
+
+use kruise_core::admission::{Fault, FaultKind};
+use kube::Client;
+use serde_json::{Value, json};
+
+/// A review has seconds in all; without an answer by then the template passes, and the pods will tell.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// Faults of a template under `spec.template`; none if the API server could not be asked.
+pub async fn faults(client: &Client, namespace: &str, template: &Value) -> Vec<Fault> {
+    let object = json!({
+        "apiVersion": "v1", "kind": "PodTemplate",
+        "metadata": {"generateName": "kruise-check-"},
+        "template": template,
+    });
+    let path = format!("/api/v1/namespaces/{namespace}/podtemplates?dryRun=All&fieldManager=kruise-manager");
+    let request = http::Request::post(path)
+        .header("content-type", "application/json")
+        .body(object.to_string().into_bytes())
+        .map_err(kube::Error::HttpError);
+    let asked = async { client.request_text(request?).await };
+    match tokio::time::timeout(WITHIN, asked).await {
+        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 400 | 422) => {
+            read(&serde_json::to_value(&status).unwrap_or_default())
+        }
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, namespace, "a pod template was not checked by the API server");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!(namespace, "a pod template was not checked in time by the API server");
+            Vec::new()
+        }
+    }
+}
+
+/// From the API server's status to faults of our field.
+fn read(status: &Value) -> Vec<Fault> {
+    let text =
+        |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let causes: Vec<Fault> = status
+        .pointer("/details/causes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|cause| Fault {
+            field: format!("spec.{}", text(cause, "field")),
+            kind: match text(cause, "reason").as_str() {
+                "FieldValueRequired" => FaultKind::Required,
+                "FieldValueNotSupported" => FaultKind::NotSupported,
+                "FieldValueForbidden" => FaultKind::Forbidden,
+                "FieldValueDuplicate" => FaultKind::Duplicate,
+                _ => FaultKind::Invalid,
+            },
+            message: text(cause, "message"),
+        })
+        .collect();
+    if causes.is_empty() {
+        let message = text(status, "message");
+        return vec![Fault { field: "spec.template".to_owned(), kind: FaultKind::Invalid, message }];
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_of_the_api_server_are_at_our_field() {
+        let cause = json!({"reason": "FieldValueRequired", "field": "template.spec.containers[0].image", "message": "m"});
+        let faults = read(&json!({"code": 422, "details": {"causes": [cause]}}));
+
+        assert_eq!(faults[0].field, "spec.template.spec.containers[0].image");
+        assert_eq!(faults[0].kind, FaultKind::Required);
+        assert_eq!(read(&json!({"code": 400, "message": "no quantity"}))[0].field, "spec.template");
+    }
+}

@@ -1,0 +1,142 @@
+//! Requests as the API server sends them, against the objects that the original stored.
+
+use kruise_core::gates::Gates;
+use kruise_runtime::webhook::{Operation, Request};
+use serde_json::{Value, json};
+
+use super::cloneset::{self, Lookups};
+
+fn web(version: &str) -> Value {
+    json!({
+        "apiVersion": format!("apps.kruise.io/{version}"), "kind": "CloneSet",
+        "metadata": {"name": "web", "namespace": "ns"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]},
+            },
+        },
+    })
+}
+
+fn create(object: Value) -> Request {
+    let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    Request {
+        operation: Operation::Create,
+        version,
+        kind: "CloneSet".into(),
+        namespace: "ns".into(),
+        name: "web".into(),
+        object,
+        old: Value::Null,
+    }
+}
+
+fn value<'a>(patch: &'a [Value], path: &str) -> Option<&'a Value> {
+    patch.iter().find(|operation| operation["path"] == path).map(|operation| &operation["value"])
+}
+
+#[test]
+fn cs_100_defaults_of_v1beta1() {
+    let answer = cloneset::mutate(&create(web("v1beta1")), &Gates::default());
+
+    assert_eq!(answer.denial, None);
+    assert_eq!(value(&answer.patch, "/spec/replicas"), Some(&json!(1)));
+    let strategy = value(&answer.patch, "/spec/updateStrategy").unwrap();
+    assert_eq!(strategy["rollingUpdate"]["maxUnavailable"], "20%");
+    assert!(answer.patch.iter().all(|operation| operation["op"] == "add"), "{:?}", answer.patch);
+}
+
+#[test]
+fn cs_100_defaults_of_v1alpha1_are_flat_and_add_no_annotation() {
+    let answer = cloneset::mutate(&create(web("v1alpha1")), &Gates::default());
+
+    let strategy = value(&answer.patch, "/spec/updateStrategy").unwrap();
+    assert_eq!(
+        *strategy,
+        json!({"partition": 0, "maxUnavailable": "20%", "maxSurge": 0, "type": "ReCreate"})
+    );
+    assert_eq!(value(&answer.patch, "/spec/scaleStrategy"), Some(&json!({})));
+    assert!(answer.patch.iter().all(|operation| operation["path"] != "/metadata/annotations"));
+}
+
+#[test]
+fn second_pass_changes_nothing() {
+    for version in ["v1alpha1", "v1beta1"] {
+        let mut request = create(web(version));
+        for operation in cloneset::mutate(&request, &Gates::default()).patch {
+            let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
+            request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
+        }
+
+        assert_eq!(cloneset::mutate(&request, &Gates::default()).patch, Vec::<Value>::new(), "{version}");
+    }
+}
+
+#[test]
+fn cs_102_refusal_names_the_field_in_the_version_of_the_user() {
+    let mut object = web("v1alpha1");
+    object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "5", "maxSurge": 0});
+    let answer = cloneset::validate(&create(object), &Lookups::default(), &Gates::default());
+
+    let denial = answer.denial.unwrap();
+    assert_eq!(denial.code, 422);
+    assert!(
+        denial.causes.iter().any(|cause| cause.field == "spec.updateStrategy.maxUnavailable"),
+        "{denial:?}"
+    );
+}
+
+#[test]
+fn cs_102_refusal_in_v1beta1_names_the_nested_field() {
+    let mut object = web("v1beta1");
+    object["spec"]["updateStrategy"] =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}});
+    let denial = cloneset::validate(&create(object), &Lookups::default(), &Gates::default()).denial.unwrap();
+    assert!(denial.message.contains("spec.updateStrategy.rollingUpdate.maxUnavailable"), "{denial:?}");
+}
+
+#[test]
+fn cs_103_selector_cannot_be_changed() {
+    let mut request = create(web("v1beta1"));
+    request.operation = Operation::Update;
+    request.old = request.object.clone();
+    request.object["spec"]["selector"]["matchLabels"]["more"] = json!("x");
+    request.object["spec"]["template"]["metadata"]["labels"]["more"] = json!("x");
+
+    let denial = cloneset::validate(&request, &Lookups::default(), &Gates::default()).denial.unwrap();
+
+    assert_eq!(denial.causes[0].field, "spec.selector");
+}
+
+#[test]
+fn unknown_version_and_missing_object_are_bad_requests() {
+    let mut request = create(web("v1beta1"));
+    request.version = "v9".into();
+    assert_eq!(cloneset::mutate(&request, &Gates::default()).denial.unwrap().code, 400);
+
+    for version in ["v1alpha1", "v1beta1"] {
+        let empty = Request { version: version.into(), object: Value::Null, ..create(web("v1beta1")) };
+        let answer = cloneset::validate(&empty, &Lookups::default(), &Gates::default());
+        assert_eq!(answer.denial.unwrap().code, 400);
+    }
+}
+
+#[test]
+fn b20_long_name_is_warned_of() {
+    let request = Request { name: "x".repeat(53), ..create(web("v1beta1")) };
+    let answer = cloneset::validate(&request, &Lookups::default(), &Gates::default());
+    assert_eq!((answer.denial, answer.warnings.len()), (None, 1));
+}
+
+#[test]
+fn template_is_tried_with_its_claims_and_only_when_it_changed() {
+    let mut request = create(web("v1beta1"));
+    request.object["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}}]);
+    let template = cloneset::template_to_try(&request).unwrap();
+    assert_eq!(template["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"], "data");
+
+    request.old = request.object.clone();
+    assert_eq!(cloneset::template_to_try(&request), None);
+}

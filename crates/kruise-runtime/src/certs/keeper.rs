@@ -1,0 +1,261 @@
+//! The loop that keeps certificates good and known to the API server, in every replica.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use http::Method;
+use kube::api::{ApiResource, DynamicObject, ListParams, WatchParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use super::decide::{Policy, carry_out, next};
+use super::inject::{Address, Endpoint, configured, converted};
+use super::material::{CA_CERT, Data, EXTERNAL_CA, Material};
+use super::store::{Location, StoreError, Written, api, call, found};
+use crate::clock::Clock;
+use crate::webhook::Serving;
+
+/// As the original looks again; changes wake us at once.
+const EVERY: Duration = Duration::from_mins(1);
+/// Several changes come together.
+const GATHER: Duration = Duration::from_millis(100);
+const RETRY_FIRST: Duration = Duration::from_millis(500);
+const RETRY_LONGEST: Duration = Duration::from_secs(30);
+/// API servers learn of a new bundle by watching; then a certificate of a new CA may be served.
+const BUNDLE_SPREADS_WITHIN: Duration = Duration::from_secs(1);
+/// Losing the race once is usual; every time means that something else is wrong.
+const RACES_MAX: usize = 5;
+
+/// A webhook configuration of ours.
+#[derive(Debug, Clone)]
+pub struct Configuration {
+    /// `MutatingWebhookConfiguration` or `ValidatingWebhookConfiguration`.
+    pub kind: &'static str,
+    pub plural: &'static str,
+    pub name: &'static str,
+    /// What is created if there is none (PL-B3).
+    pub entries: Vec<Value>,
+}
+
+/// How far this replica is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Not ready yet, and why.
+    Starting(String),
+    /// Synced once (WC-11); from then on it stays ready.
+    Ready,
+}
+
+/// Everything the loop needs.
+pub struct Keeper {
+    pub client: Client,
+    pub clock: Clock,
+    pub location: Location,
+    pub policy: Policy,
+    pub address: Address,
+    pub configurations: Vec<Configuration>,
+    /// CRDs that convert by webhook, and the path they call.
+    pub crds: Vec<String>,
+    pub convert_path: &'static str,
+    pub serving: Serving,
+    pub state: watch::Sender<State>,
+}
+
+/// What was found right, by path: resourceVersion and bundle.
+type Known = BTreeMap<String, (String, Vec<u8>)>;
+
+impl Keeper {
+    /// Runs until aborted.
+    pub async fn run(self) {
+        let changed = Arc::new(Notify::new());
+        let _watches = self.watches(&changed);
+        let mut known = Known::new();
+        let mut retry = RETRY_FIRST;
+        loop {
+            match self.sync(&mut known).await {
+                Ok(()) => {
+                    self.state.send_replace(State::Ready);
+                    retry = RETRY_FIRST;
+                    // Whatever comes first; both mean "look again".
+                    let _ = tokio::time::timeout(EVERY, changed.notified()).await;
+                    tokio::time::sleep(GATHER).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "webhook certificates are not in order");
+                    self.state.send_if_modified(|state| match state {
+                        State::Ready => false,
+                        State::Starting(_) => {
+                            *state = State::Starting(error.to_string());
+                            true
+                        }
+                    });
+                    tokio::time::sleep(retry).await;
+                    retry = retry.saturating_mul(2).min(RETRY_LONGEST);
+                }
+            }
+        }
+    }
+
+    /// Tests call it once instead of the loop.
+    async fn sync(&self, known: &mut Known) -> Result<(), StoreError> {
+        let data = self.data().await?;
+        let (material, bundle) = match self.location {
+            Location::External { .. } => (Material::read_external(&data), data.get(EXTERNAL_CA)),
+            Location::Secret { .. } | Location::Directory(_) => (Material::read(&data), data.get(CA_CERT)),
+        };
+        let serving = material.serving.ok_or_else(|| {
+            StoreError::Unfit("there is no serving certificate with its key yet".to_owned())
+        })?;
+        let endpoint =
+            Endpoint { address: self.address.clone(), bundle: bundle.cloned().unwrap_or_default() };
+        let injected = self.inject(&endpoint, known).await;
+        let current = self.serving.current();
+        let is_new = current.as_ref().is_none_or(|current| current.cert != serving.key.cert);
+        if is_new && (injected.is_ok() || current.is_none()) {
+            if current.is_some() {
+                tokio::time::sleep(BUNDLE_SPREADS_WITHIN).await;
+            }
+            tracing::info!(until = %serving.leaf.not_after, "serving with a new certificate");
+            self.serving.install(serving.key);
+        }
+        injected
+    }
+
+    /// What is stored, after whatever had to be done about it.
+    async fn data(&self) -> Result<Data, StoreError> {
+        for _ in 0..RACES_MAX {
+            let stored = self.location.load(&self.client).await?;
+            if matches!(self.location, Location::External { .. }) {
+                return Ok(stored.data);
+            }
+            let now = self.clock.now();
+            let step = next(&Material::read(&stored.data), &self.policy, now);
+            let Some(data) = carry_out(step, &stored.data, &self.policy, now)? else {
+                return Ok(stored.data);
+            };
+            if self.location.save(&self.client, &stored, &data).await? == Written::Yes {
+                tracing::info!(?step, "webhook certificates written");
+                return Ok(data);
+            }
+        }
+        Err(StoreError::Unfit("others keep changing the certificates".to_owned()))
+    }
+
+    async fn inject(&self, endpoint: &Endpoint, known: &mut Known) -> Result<(), StoreError> {
+        for configuration in &self.configurations {
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{}", configuration.plural);
+            let one = format!("{path}/{}", configuration.name);
+            let object =
+                found(call(&self.client, Method::GET, &one, None).await).map_err(api(one.clone()))?;
+            match object {
+                Some(object) => self.write(&one, configured(&object, endpoint)).await?,
+                None => self.create(configuration, &path, endpoint).await,
+            }
+        }
+        let versions = self.crd_versions().await?;
+        for name in &self.crds {
+            let Some(version) = versions.get(name) else { continue };
+            let seen = (version.clone(), endpoint.bundle.clone());
+            if known.get(name) == Some(&seen) {
+                continue;
+            }
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            let crd = call(&self.client, Method::GET, &path, None).await.map_err(api(path.clone()))?;
+            let wanted = converted(&crd, endpoint, self.convert_path);
+            if wanted.is_none() {
+                known.insert(name.clone(), seen);
+            }
+            self.write(&path, wanted).await?;
+        }
+        Ok(())
+    }
+
+    /// Replaces exactly what was read; who was faster wrote the same, and the next look shows it.
+    async fn write(&self, path: &str, wanted: Option<Value>) -> Result<(), StoreError> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        if matches!(self.location, Location::External { .. }) {
+            return Err(StoreError::Unfit(format!(
+                "{path} does not carry the CA of the external certificates: is its injection set up?"
+            )));
+        }
+        match call(&self.client, Method::PUT, path, Some(&wanted)).await {
+            Ok(_) => {
+                tracing::info!(path, "webhook address and CA written");
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            Err(error) => Err(api(format!("writing {path}"))(error)),
+        }
+    }
+
+    /// A manager without its configuration serves on: somebody may have deleted it in an emergency and taken our right.
+    async fn create(&self, configuration: &Configuration, path: &str, endpoint: &Endpoint) {
+        if matches!(self.location, Location::External { .. }) {
+            return;
+        }
+        let object = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": configuration.kind,
+            "metadata": {"name": configuration.name},
+            "webhooks": configuration.entries,
+        });
+        let object = configured(&object, endpoint).unwrap_or(object);
+        if let Err(error) = call(&self.client, Method::POST, path, Some(&object)).await {
+            tracing::warn!(%error, name = configuration.name, "the webhook configuration is missing and cannot be created");
+        }
+    }
+
+    async fn crd_versions(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let api_of_crds = Api::<DynamicObject>::all_with(self.client.clone(), &crds());
+        let list = api_of_crds.list_metadata(&ListParams::default()).await;
+        let list = list.map_err(api("listing custom resource definitions".to_owned()))?;
+        let pairs = list.items.into_iter().map(|crd| crd.metadata);
+        Ok(pairs.filter_map(|meta| Some((meta.name?, meta.resource_version?))).collect())
+    }
+
+    /// What wakes the loop: metadata only, by name where there is one.
+    fn watches(&self, changed: &Arc<Notify>) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        let all = |resource: &ApiResource| Api::<DynamicObject>::all_with(self.client.clone(), resource);
+        for configuration in &self.configurations {
+            let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", configuration.kind);
+            let resource = ApiResource::from_gvk_with_plural(&gvk, configuration.plural);
+            tasks.spawn(wake(all(&resource), Some(configuration.name.to_owned()), Arc::clone(changed)));
+        }
+        tasks.spawn(wake(all(&crds()), None, Arc::clone(changed)));
+        if let Location::Secret { namespace, name } | Location::External { namespace, name } = &self.location
+        {
+            let resource =
+                ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Secret"), "secrets");
+            let secrets = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
+            tasks.spawn(wake(secrets, Some(name.clone()), Arc::clone(changed)));
+        }
+        tasks
+    }
+}
+
+fn crds() -> ApiResource {
+    let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    ApiResource::from_gvk_with_plural(&gvk, "customresourcedefinitions")
+}
+
+async fn wake(objects: Api<DynamicObject>, name: Option<String>, changed: Arc<Notify>) {
+    let params = match name {
+        Some(name) => WatchParams::default().fields(&format!("metadata.name={name}")),
+        None => WatchParams::default(),
+    };
+    loop {
+        // The loop looks every minute anyway: a watch that breaks is only opened again.
+        if let Ok(stream) = objects.watch_metadata(&params, "0").await {
+            let mut events = stream.boxed();
+            while let Ok(Some(_)) = events.try_next().await {
+                changed.notify_one();
+            }
+        }
+        tokio::time::sleep(RETRY_LONGEST).await;
+    }
+}

@@ -1,0 +1,198 @@
+//! Conversion and admission on the real API server: our manager as a process that the API server calls on loopback.
+//!
+//! In a cluster of its own: here the manager is killed.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kruise_testbed::simnodes::{self, SimNodes};
+use kruise_testbed::{Cluster, Options, crds, manager, wait};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+struct World {
+    cluster: Cluster,
+    _nodes: SimNodes,
+    client: Client,
+}
+
+async fn world() -> World {
+    let program = manager::program().unwrap();
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client();
+    let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
+    crds::install(&client).await.unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    manager::namespace(&client).await.unwrap();
+    let mut args = manager::args(cluster.kubeconfig());
+    args.retain(|arg| !arg.starts_with("--webhook-port"));
+    args.extend([
+        format!("--webhook-port={port}"),
+        "--webhook-host=127.0.0.1".to_owned(),
+        "--webhook-cert-writer=secret".to_owned(),
+    ]);
+    cluster.spawn(manager::PART, program, args).unwrap();
+    World { cluster, _nodes: nodes, client }
+}
+
+impl World {
+    fn clonesets(&self, version: &str) -> Api<DynamicObject> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, "CloneSet"));
+        Api::namespaced_with(self.client.clone(), "default", &kind)
+    }
+
+    async fn create(&self, object: &Value) -> Result<DynamicObject, kube::Error> {
+        let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
+        let read: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+        self.clonesets(version).create(&PostParams::default(), &read).await
+    }
+
+    /// Until both configurations are there, the manager has not been called.
+    async fn until_called(&self) {
+        for _ in 0..120 {
+            let mut bad = web("v1beta1", "probe");
+            bad["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{"containerPort": 70_000}]);
+            match self.create(&bad).await {
+                Err(kube::Error::Api(status)) if status.message.contains("vcloneset.kb.io") => return,
+                Ok(_) => self
+                    .clonesets("v1beta1")
+                    .delete("probe", &DeleteParams::default())
+                    .await
+                    .map(drop)
+                    .unwrap(),
+                Err(_) => {}
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        panic!("the webhook was never called");
+    }
+}
+
+fn web(version: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": format!("apps.kruise.io/{version}"), "kind": "CloneSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]},
+            },
+        },
+    })
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+#[tokio::test]
+async fn cloneset_of_either_version_is_defaulted_judged_and_rolled_out() {
+    let world = world().await;
+    world.until_called().await;
+
+    rolls_out(&world).await;
+    stores_what_the_original_stored(&world).await;
+    refuses_with_the_field(&world).await;
+
+    heals(&world).await;
+
+    world.cluster.stop(manager::PART).unwrap();
+    world.clonesets("v1beta1").get("web").await.unwrap();
+    assert!(world.clonesets("v1beta1").list(&ListParams::default()).await.is_ok());
+}
+
+async fn rolls_out(world: &World) {
+    world.create(&web("v1alpha1", "web")).await.unwrap();
+
+    let read = world.clonesets("v1beta1").get("web").await.unwrap();
+    assert_eq!(read.data["spec"]["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"], "ReCreate");
+    assert_eq!(read.metadata.annotations, None, "nothing had to be kept aside");
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "default");
+    let params = ListParams::default().labels("app=web");
+    let ready = |found: &[Pod]| found.len() == 2 && found.iter().all(is_ready);
+    wait::until_all(&pods, &params, "2 ready pods", ready).await.unwrap();
+}
+
+async fn stores_what_the_original_stored(world: &World) {
+    let folder = golden();
+    for name in ["cs-minimal", "cs-probes", "csb-minimal"] {
+        let text = std::fs::read(folder.join(format!("{name}.json"))).unwrap();
+        let golden: Value = serde_json::from_slice(&text).unwrap();
+        let mut input = golden["input"].clone();
+        input["metadata"] = json!({"name": name});
+        input["spec"]["replicas"] = json!(0);
+        world.create(&input).await.unwrap();
+        for version in ["v1alpha1", "v1beta1"] {
+            let stored = world.clonesets(version).get(name).await.unwrap();
+            let mut expected = golden[format!("stored_{version}")]["spec"].clone();
+            expected["replicas"] = json!(0);
+            assert_eq!(without_nulls(&stored.data["spec"]), without_nulls(&expected), "{name} {version}");
+        }
+    }
+}
+
+/// What the original stored, recorded; in the shared folder beside the checkout.
+fn golden() -> PathBuf {
+    let given = std::env::var_os("KRUISE_SHARED").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared"));
+    let found =
+        given.into_iter().chain(beside).map(|dir| dir.join("golden/cloneset")).find(|dir| dir.is_dir());
+    found.expect("golden facts: set KRUISE_SHARED, or put the shared folder beside the checkout")
+}
+
+async fn refuses_with_the_field(world: &World) {
+    let mut old = web("v1alpha1", "bad");
+    old["spec"]["updateStrategy"] = json!({"type": "InPlaceOnly", "maxSurge": 1});
+    let mut new = web("v1beta1", "bad");
+    new["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{"containerPort": 70_000}]);
+    for (bad, field) in
+        [(old, "spec.updateStrategy"), (new, "spec.template.spec.containers[0].ports[0].containerPort")]
+    {
+        let Err(kube::Error::Api(status)) = world.create(&bad).await else { panic!("it was accepted") };
+        assert!(status.message.contains(field), "{}", status.message);
+    }
+}
+
+/// The secret is deleted, then the CA in a configuration is another one: both heal without a restart.
+async fn heals(world: &World) {
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "kruise-system");
+    let before = secrets.get("kruise-webhook-certs").await.unwrap().data.unwrap();
+    let keys = ["ca-key.pem", "ca-cert.pem", "key.pem", "cert.pem", "tls.key", "tls.crt"];
+    assert!(keys.iter().all(|key| before.contains_key(*key)), "{:?}", before.keys());
+
+    secrets.delete("kruise-webhook-certs", &DeleteParams::default()).await.unwrap();
+    let is_new = |secret: &Secret| {
+        secret.data.as_ref().is_some_and(|data| data["ca-cert.pem"] != before["ca-cert.pem"])
+    };
+    wait::until(&secrets, "kruise-webhook-certs", "a new secret", is_new).await.unwrap();
+    world.until_called().await;
+
+    let name = "kruise-validating-webhook-configuration";
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(world.client.clone());
+    let other = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(other).unwrap());
+    configurations.patch(name, &PatchParams::default(), &patch).await.unwrap();
+    world.until_called().await;
+}
+
+/// The API server prunes nulls where the schema does not want them.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, field)| !field.is_null())
+            .map(|(key, field)| (key.clone(), without_nulls(field)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
