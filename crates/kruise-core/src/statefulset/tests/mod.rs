@@ -2,6 +2,7 @@
 
 mod claims;
 mod golden;
+mod plan;
 mod properties;
 mod scale;
 mod spec;
