@@ -34,9 +34,7 @@ pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
     }
     let chosen = cx.in_order();
     let mut budget = budget(cx, plan);
-    if *pass == Pass::Done {
-        requested(cx, &mut budget, plan);
-    }
+    requested(cx, pass, &mut budget, plan);
     let mut mover = Mover::to(cx.revisions.update, cx.view.workload(), settings(cx));
     for (ordinal, pod) in &chosen {
         if pod.deleted.is_some() || plan.acts_on(&pod.name) || State::of(pod) == State::PreparingDelete {
@@ -63,9 +61,11 @@ pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
 }
 
 /// AS-79: marked replicas, downward, within the update budget; one that must wait keeps no other waiting. A pod that is on its way
-/// already is not deleted twice (B8).
-fn requested(cx: &Cx<'_>, budget: &mut UpdateBudget, plan: &mut Plan) {
-    let marked = cx.replicas().rev().map(|(_, pod)| pod).filter(|pod| pod.is_marked_for_deletion());
+/// already is not deleted twice (B8). While the pass stands still, only those that are not ready: it may stand still for them (AS-80).
+fn requested(cx: &Cx<'_>, pass: &Pass, budget: &mut UpdateBudget, plan: &mut Plan) {
+    let has_turn = |pod: &PodView| *pass == Pass::Done || !is_ready(pod);
+    let marked = cx.replicas().rev().map(|(_, pod)| pod);
+    let marked = marked.filter(|pod| pod.is_marked_for_deletion() && has_turn(pod));
     for pod in marked.filter(|pod| pod.deleted.is_none() && State::of(pod) != State::PreparingDelete) {
         let price = if cx.is_available(pod) { Price::One } else { Price::Free };
         match budget.spend_on_request(pod, price) {

@@ -152,3 +152,10 @@ fn statefulset_b1_ordered_finishes_a_replacement_that_pre_delete_held() {
     let plan = fixture.pods([old(), old(), old().state("PreparingDelete")]).plan();
     assert_eq!(touched(&plan, Purpose::Delete), ["web-2"]);
 }
+
+#[test]
+fn as_80_a_marked_pod_that_is_not_ready_is_replaced_although_the_pass_stands_still_at_it() {
+    let plan = ordered().pods([old().not_ready().marked(), old(), old().marked()]).plan();
+
+    assert_eq!(touched(&plan, Purpose::Delete), ["web-0"]);
+}
