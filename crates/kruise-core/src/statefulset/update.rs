@@ -7,7 +7,7 @@ use super::ordinals::Ordinal;
 use super::plan::Cx;
 use super::scale::{self, NewRevisions, Pass};
 use super::spec::Order;
-use super::view::is_ready;
+use super::view::{is_failed, is_ready};
 use crate::budget::{Price, UpdateBudget};
 use crate::chain::Purpose;
 use crate::gates::Gate;
@@ -37,7 +37,9 @@ pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
     requested(cx, pass, &mut budget, plan);
     let mut mover = Mover::to(cx.revisions.update, cx.view.workload(), settings(cx));
     for (ordinal, pod) in &chosen {
-        if pod.deleted.is_some() || plan.acts_on(&pod.name) || State::of(pod) == State::PreparingDelete {
+        // A failed pod is replaced in its turn (AS-33) and comes back at the right revision.
+        let is_leaving = pod.deleted.is_some() || is_failed(pod) || State::of(pod) == State::PreparingDelete;
+        if is_leaving || plan.acts_on(&pod.name) {
             continue;
         }
         let turn = match pass {
@@ -131,7 +133,7 @@ fn budget(cx: &Cx<'_>, plan: &Plan) -> UpdateBudget {
         let is_of_update = match slot.pod {
             None => new.next(place).name == *update && plan.acts_on(&cx.view.pod_name(slot.ordinal)),
             Some(pod) if cx.is_available(pod) && !claims::is_growing(cx, slot.ordinal) => continue,
-            Some(pod) => pod.deleted.is_none() && cx.is_updated(pod),
+            Some(pod) => pod.deleted.is_none() && !is_failed(pod) && cx.is_updated(pod),
         };
         down += 1;
         target_down += u32::from(is_of_update);

@@ -159,3 +159,12 @@ fn as_80_a_marked_pod_that_is_not_ready_is_replaced_although_the_pass_stands_sti
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-0"]);
 }
+
+#[test]
+fn as_33_a_failed_pod_is_not_updated_and_keeps_no_other_from_being_repaired() {
+    for failed in [old(), new()] {
+        let plan = ordered().pods([old().not_ready(), old(), failed.phase("Failed")]).plan();
+
+        assert_eq!(touched(&plan, Purpose::Recreate), ["web-0"]);
+    }
+}
