@@ -32,6 +32,8 @@ pub enum Purpose {
     Refresh,
     /// Takes the owner reference off a pod that is no longer selected.
     Release,
+    /// Makes a pod or revision without owner ours.
+    Adopt,
     Claims,
     Revision,
     /// Deletes revisions beyond the limit.

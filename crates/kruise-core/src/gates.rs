@@ -15,6 +15,10 @@ pub enum Gate {
     PodUnavailableBudgetUpdate,
     TemplateNoDefaults,
     DefaultHostPorts,
+    StatefulSetStartOrdinal,
+    StatefulSetAutoDeleteClaims,
+    StatefulSetAutoResizeClaims,
+    PodIndexLabel,
 }
 
 /// The gates that are on.
@@ -42,6 +46,6 @@ impl Gates {
 /// Upstream's defaults.
 impl Default for Gates {
     fn default() -> Self {
-        Self(BTreeSet::from([Gate::EnvFromMetadata]))
+        Self(BTreeSet::from([Gate::EnvFromMetadata, Gate::StatefulSetAutoDeleteClaims, Gate::PodIndexLabel]))
     }
 }

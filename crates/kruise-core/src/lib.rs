@@ -7,6 +7,7 @@ pub mod admission;
 pub mod amount;
 pub mod budget;
 pub mod chain;
+pub mod claim;
 pub mod cloneset;
 pub mod gates;
 pub mod ids;
@@ -19,11 +20,18 @@ pub mod plan;
 pub mod pod;
 pub mod predownload;
 pub mod quantity;
+pub mod reader;
 pub mod readiness;
 pub mod reason;
+pub mod refresh;
+pub mod removal;
 pub mod revision;
+pub mod rollout;
+pub mod statefulset;
+pub mod status_conditions;
 pub mod template;
 pub mod time;
+pub mod workload;
 
 #[cfg(test)]
 mod fixtures;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::ids::{ClaimName, PodName};
 use crate::inplace::Incomplete;
 use crate::time;
 
@@ -70,6 +71,26 @@ pub enum Reason {
     },
     /// Its lifecycle state is a value of nobody we know.
     ForeignState,
+    /// Its deletion is under way.
+    Terminating,
+    /// Pods are handled one after the other, and this one comes first.
+    WaitsFor {
+        pod: PodName,
+    },
+    /// A pod of somebody else has its name.
+    NameTaken,
+    /// Its claim of an earlier life must be gone first.
+    ClaimTerminating {
+        claim: ClaimName,
+    },
+    /// Its claim is growing; the pod follows when that is done.
+    ClaimResizing {
+        claim: ClaimName,
+    },
+    /// Its claim can never become what the template says.
+    ClaimUnfit {
+        claim: ClaimName,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +123,12 @@ impl Reason {
             Self::Updating { .. } => "Updating",
             Self::NotInPlace { .. } => "NotInPlace",
             Self::ForeignState => "ForeignState",
+            Self::Terminating => "Terminating",
+            Self::WaitsFor { .. } => "WaitsFor",
+            Self::NameTaken => "NameTaken",
+            Self::ClaimTerminating { .. } => "ClaimTerminating",
+            Self::ClaimResizing { .. } => "ClaimResizing",
+            Self::ClaimUnfit { .. } => "ClaimUnfit",
         }
     }
 
@@ -117,10 +144,20 @@ impl Reason {
             | Self::ScalingFirst
             | Self::CreationFirst
             | Self::MinReadySeconds { .. } => 0,
-            Self::DeleteLimit { .. } | Self::MaxUnavailable { .. } | Self::WaitingForNode => 1,
-            Self::TargetUnavailable { .. } | Self::NotReady { .. } => 2,
-            Self::Updating { .. } | Self::HookHeld { .. } => 3,
-            Self::NotInPlace { .. } | Self::ForeignState | Self::UnreadableSpec { .. } => 4,
+            Self::DeleteLimit { .. }
+            | Self::MaxUnavailable { .. }
+            | Self::WaitingForNode
+            | Self::WaitsFor { .. } => 1,
+            Self::TargetUnavailable { .. } | Self::NotReady { .. } | Self::Terminating => 2,
+            Self::Updating { .. }
+            | Self::HookHeld { .. }
+            | Self::ClaimResizing { .. }
+            | Self::ClaimTerminating { .. } => 3,
+            Self::NotInPlace { .. }
+            | Self::ForeignState
+            | Self::UnreadableSpec { .. }
+            | Self::NameTaken
+            | Self::ClaimUnfit { .. } => 4,
         }
     }
 }
@@ -162,6 +199,19 @@ impl fmt::Display for Reason {
                 write!(out, "{field} cannot be changed in place, and InPlaceOnly forbids to recreate it")
             }
             Self::ForeignState => out.write_str("its lifecycle state is not one of ours"),
+            Self::Terminating => out.write_str("its deletion is under way"),
+            Self::WaitsFor { pod } => write!(out, "waits for {pod}: pods are handled one after the other"),
+            Self::NameTaken => out.write_str("a pod of somebody else has its name"),
+            Self::ClaimTerminating { claim } => {
+                write!(out, "claim {claim} of its predecessor must be gone first")
+            }
+            Self::ClaimResizing { claim } => write!(out, "claim {claim} is growing"),
+            Self::ClaimUnfit { claim } => {
+                write!(
+                    out,
+                    "claim {claim} cannot become what its template says: delete it or change the template"
+                )
+            }
         }
     }
 }

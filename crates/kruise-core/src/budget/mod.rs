@@ -65,6 +65,20 @@ pub struct UpdateBudget {
 }
 
 impl UpdateBudget {
+    /// For a pod that somebody asked to replace: only what it takes down counts (AS-79).
+    pub fn spend_on_request<'a>(&mut self, pod: &'a PodView, price: Price) -> Result<Permit<'a>, Reason> {
+        match price {
+            Price::Free => Ok(Permit(pod)),
+            Price::One if self.limit <= self.down => {
+                Err(Reason::MaxUnavailable { down: self.down, limit: self.limit })
+            }
+            Price::One => {
+                self.down += 1;
+                Ok(Permit(pod))
+            }
+        }
+    }
+
     /// A pod that is down already costs nothing of the first count, but each one adds to the second: a target revision that
     /// never becomes ready stops itself, while a broken earlier one never stops its repair.
     pub fn spend<'a>(&mut self, pod: &'a PodView, price: Price) -> Result<Permit<'a>, Reason> {

@@ -6,10 +6,10 @@ use kruise_api::labels;
 use kruise_api::reasons::event;
 use serde_json::{Value, json};
 
-use super::revisions::owner_reference;
 use super::spec::{ClaimReuse, Spec};
 use super::view::{Claim, ClaimOwner, View};
 use crate::chain::{Act, Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::claim;
 use crate::ids::{ClaimName, InstanceId, PodName};
 use crate::plan::Plan;
 use crate::pod::{PodView, string_map};
@@ -52,8 +52,10 @@ pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
 
 /// Creations of the claims that an instance still lacks, in template order.
 pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
-    let named =
-        spec.claim_templates.iter().map(|template| (name(view, template_name(template), id), template));
+    let named = spec
+        .claim_templates
+        .iter()
+        .map(|template| (name(view, claim::template_name(template), id), template));
     named
         .filter(|(name, _)| !view.claims.iter().any(|claim| claim.name == *name))
         .map(|(name, template)| Write::create(Resource::Claim, name.as_str(), body(view, spec, template, id)))
@@ -71,10 +73,6 @@ pub fn deletions(view: &View, id: Option<&InstanceId>) -> Vec<Write> {
     of_pod.map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid)).collect()
 }
 
-pub fn template_name(template: &Value) -> &str {
-    template.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
-}
-
 pub fn name(view: &View, template: &str, id: &InstanceId) -> ClaimName {
     ClaimName::new(format!("{template}-{}-{id}", view.name))
 }
@@ -83,18 +81,13 @@ fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
     let mut labels = string_map(template.pointer("/metadata/labels"));
     labels.extend(spec.match_labels.clone());
     labels.insert(labels::CLONESET_INSTANCE_ID.to_owned(), id.to_string());
-    let mut metadata = json!({
-        "name": name(view, template_name(template), id).as_str(), "namespace": view.namespace, "labels": labels,
-        "ownerReferences": [owner_reference(view)],
-    });
-    if let (Some(annotations), Some(object)) = (
-        template.pointer("/metadata/annotations").filter(|value| value.is_object()),
-        metadata.as_object_mut(),
-    ) {
-        object.insert("annotations".to_owned(), annotations.clone());
-    }
-    let claim_spec = template.get("spec").cloned().unwrap_or_else(|| json!({}));
-    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim_spec})
+    let owners = [view.workload().owner_reference()];
+    claim::body(
+        &view.namespace,
+        &name(view, claim::template_name(template), id),
+        template,
+        (&labels, &owners),
+    )
 }
 
 /// The claim follows its pod: it goes when the pod object goes.

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_api::{annotations, conditions, labels, reasons::event};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::claims;
-use super::revisions::owner_reference;
 use super::spec::{ClaimReuse, Spec};
 use super::view::View;
 use crate::chain::{Chain, Purpose, Resource, Write};
 use crate::gates::Gate;
 use crate::ids::InstanceId;
 use crate::lifecycle::State;
-use crate::pod::string_map;
+use crate::pod::{Body, string_map};
 use crate::revision::Revision;
 use crate::time;
 
@@ -143,47 +142,9 @@ pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: 
     }
     let mut annotations = string_map(template.pointer("/metadata/annotations"));
     annotations.insert(annotations::LIFECYCLE_TIMESTAMP.to_owned(), time::seconds(now));
-    let mut metadata = json!({
-        "name": format!("{}-{id}", view.name), "generateName": format!("{}-", view.name),
-        "namespace": view.namespace, "labels": labels, "annotations": annotations,
-        "ownerReferences": [owner_reference(view)],
-    });
-    if let (Some(finalizers), Some(object)) =
-        (template.pointer("/metadata/finalizers"), metadata.as_object_mut())
-    {
-        object.insert("finalizers".to_owned(), finalizers.clone());
-    }
-    let mut pod_spec = template.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
-    add_readiness_gates(&mut pod_spec);
-    add_claim_volumes(&mut pod_spec, view, spec, id);
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec})
-}
-
-/// Both gates, so that a pod does not depend on the webhook for the second one (SM-50).
-fn add_readiness_gates(pod_spec: &mut Map<String, Value>) {
-    let there = pod_spec.get("readinessGates").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut gates = there;
-    for kind in [conditions::IN_PLACE_UPDATE_READY, conditions::KRUISE_POD_READY] {
-        if !gates.iter().any(|gate| gate.get("conditionType").and_then(Value::as_str) == Some(kind)) {
-            gates.push(json!({"conditionType": kind}));
-        }
-    }
-    pod_spec.insert("readinessGates".to_owned(), Value::Array(gates));
-}
-
-/// Volumes of claims replace template volumes of the same name, in template order (CS-62, B14).
-fn add_claim_volumes(pod_spec: &mut Map<String, Value>, view: &View, spec: &Spec, id: &InstanceId) {
-    if spec.claim_templates.is_empty() {
-        return;
-    }
-    let names: Vec<&str> = spec.claim_templates.iter().map(claims::template_name).collect();
-    let of_claims = names.iter().map(|name| {
-        json!({"name": name, "persistentVolumeClaim": {"claimName": claims::name(view, name, id).as_str()}})
-    });
-    let there = pod_spec.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
-    let others = there.into_iter().filter(|volume| {
-        !volume.get("name").and_then(Value::as_str).is_some_and(|name| names.contains(&name))
-    });
-    let all: Vec<Value> = of_claims.chain(others).collect();
-    pod_spec.insert("volumes".to_owned(), Value::Array(all));
+    let name = format!("{}-{id}", view.name);
+    let mut pod = Body::of(template, &view.workload(), &name, (labels, annotations));
+    pod.readiness_gates(&[conditions::IN_PLACE_UPDATE_READY, conditions::KRUISE_POD_READY]);
+    pod.claims(&spec.claim_templates, |volume| claims::name(view, volume, id));
+    pod.wire()
 }

@@ -15,7 +15,6 @@ mod claims;
 mod create;
 mod numbers;
 mod plan;
-mod refresh;
 mod revisions;
 mod scale;
 mod spec;
@@ -27,10 +26,11 @@ mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
 pub use plan::{Cx, collided, plan};
-pub use revisions::{Revisions, owner_reference};
-pub use spec::{ClaimReuse, Fault, Kind, Policy, PreDownload, PreparingDelete, Rolling, Spec};
-pub use view::{Claim, ClaimOwner, Failures, PullJob, View};
+pub use spec::{ClaimReuse, PreDownload, PreparingDelete, Rolling, Spec};
+pub use view::{Claim, ClaimOwner, View};
 pub use wake::matters;
 
+pub use crate::workload::{Failures, PullJob};
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

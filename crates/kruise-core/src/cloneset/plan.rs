@@ -4,18 +4,20 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::numbers::Side;
-use super::revisions::{self, Found, Revisions};
 use super::spec::Spec;
 use super::view::View;
-use super::{claims, refresh, scale, status, update};
+use super::{claims, revisions, scale, status, update};
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
-use crate::lifecycle::State;
+use crate::lifecycle::{AtTarget, State};
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::predownload;
 use crate::reason::Reason;
+use crate::refresh::Refresher;
+use crate::revision::{Found, Revisions};
+use crate::rollout::TemplateHash;
 
 /// What every step gets.
 #[derive(Debug, Clone)]
@@ -74,7 +76,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         scale::scale(&cx, &mut plan);
         update::update(&cx, &mut plan);
         scale::drop_broken(&cx, &mut plan);
-        refresh::refresh(&cx, &mut plan);
+        refresh(&cx, &mut plan);
         trim(&cx, &mut plan);
         plan.act_if(revisions::truncate(view, spec, revisions));
     }
@@ -85,22 +87,30 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
 
 /// The answer to a revision that could not be stored because another one has its name (SM-5): count, and plan again.
 pub fn collided(view: &View) -> Write {
-    let count = revisions::collisions(view).saturating_add(1);
-    let patch = Patch::Merge(json!({"status": {"collisionCount": count}}));
-    Write::patch(Resource::Workload, &view.name, Part::Status, patch)
+    view.workload().collided()
+}
+
+/// CS-70.
+fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
+    let refresher = Refresher {
+        hooks: cx.spec.hooks.as_ref(),
+        resize: cx.view.resize,
+        min_ready_seconds: cx.spec.min_ready_seconds,
+        template_hash: TemplateHash::Written,
+        now: cx.now,
+    };
+    for pod in cx.pods() {
+        let at_target = if cx.is_new(pod, Side::Update) { AtTarget::Yes } else { AtTarget::No };
+        refresher.pod(pod, at_target, plan);
+    }
 }
 
 /// CS-5: pods that the selector lost are let go.
 fn release(cx: &Cx<'_>, plan: &mut Plan) {
     let lost = cx.view.pods.iter().filter(|pod| pod.is_active() && !cx.spec.selector.matches(&pod.labels));
     for pod in lost {
-        let Some(position) = pod.owners.iter().position(|owner| owner.uid == cx.view.uid) else {
-            continue;
-        };
-        let path = format!("/metadata/ownerReferences/{position}");
-        let ops = vec![Op::test(&format!("{path}/uid"), cx.view.uid.as_str()), Op::Remove { path }];
-        let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, Patch::Json(ops));
-        plan.act(Chain::pod(Purpose::Release, &pod.name, vec![write]));
+        let write = cx.view.workload().release(pod);
+        plan.act(Chain::pod(Purpose::Release, &pod.name, write.into_iter().collect()));
     }
 }
 

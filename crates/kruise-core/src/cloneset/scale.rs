@@ -6,17 +6,19 @@ use kruise_api::reasons::event;
 use super::create::{self, Ids};
 use super::numbers::{Counts, Numbers, Rollout, Side};
 use super::plan::Cx;
-use super::spec::{Kind, Policy, PreparingDelete};
+use super::spec::PreparingDelete;
 use super::view::{is_pre_deleting, is_ready};
 use super::{claims, view::View};
 use crate::budget::{DeleteBudget, Permit, Price};
-use crate::chain::{Act, Chain, Event, EventKind, Purpose, Resource, Write};
+use crate::chain::{Chain, Event, EventKind, Purpose};
 use crate::ids::ResourceVersion;
-use crate::lifecycle::{self, State};
+use crate::lifecycle;
 use crate::order::{Constraint, DeleteOrder};
 use crate::plan::Plan;
-use crate::pod::{Edit, Guard, PodView};
+use crate::pod::{Guard, PodView};
 use crate::reason::{HookPoint, Reason};
+use crate::removal::{self, Step};
+use crate::rollout::{Kind, Policy};
 
 pub fn scale(cx: &Cx<'_>, plan: &mut Plan) {
     let counts = cx.counts(Side::Scale);
@@ -45,9 +47,8 @@ fn cancel(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
     let room = i64::from(spec.replicas) - to_i64(cx.pods().count()) + to_i64(leaving);
     let wanted = cx.pods().filter(|pod| is_pre_deleting(pod) && !spec.is_to_delete(pod));
     for pod in wanted.take(usize::try_from(room).unwrap_or(0)) {
-        let mut edit = Edit::of(pod);
-        lifecycle::enter(&mut edit, State::PreparingNormal, spec.hooks.as_ref(), cx.now);
-        plan.act(Chain::pod(Purpose::Delete, &pod.name, edit.write(Guard::Version).into_iter().collect()));
+        let write = removal::cancel(pod, spec.hooks.as_ref(), cx.now);
+        plan.act(Chain::pod(Purpose::Delete, &pod.name, write.into_iter().collect()));
     }
 }
 
@@ -189,24 +190,20 @@ fn constraints(view: &View, template: &serde_json::Value) -> Vec<Constraint> {
 pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Plan) {
     let pod = permit.pod();
     let hooks = cx.spec.hooks.as_ref();
-    if hooks.is_some_and(|hooks| hooks.holds_delete(pod)) {
-        let mut edit = Edit::of(pod);
-        lifecycle::enter(&mut edit, State::PreparingDelete, hooks, cx.now);
-        if purpose == Purpose::Recreate {
-            // Marks the intent, or the next plan would cancel the deletion (CS-40, CS-77).
-            edit.label(kruise_api::labels::SPECIFIED_DELETE, kruise_api::labels::TRUE);
+    let mut writes = match removal::step(permit, hooks, version_for(pod, purpose), cx.now) {
+        Step::Delete(write) => vec![write],
+        Step::Mark(mut edit) => {
+            if purpose == Purpose::Recreate {
+                // Marks the intent, or the next plan would cancel the deletion (CS-40, CS-77).
+                edit.label(kruise_api::labels::SPECIFIED_DELETE, kruise_api::labels::TRUE);
+            }
+            match edit.write(Guard::Version) {
+                Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
+                None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
+            }
+            return;
         }
-        match edit.write(Guard::Version) {
-            Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
-            None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
-        }
-        return;
-    }
-    let mut writes = vec![Write {
-        resource: Resource::Pod,
-        name: pod.name.to_string(),
-        act: Act::Delete { uid: pod.uid.clone(), version: version_for(pod, purpose) },
-    }];
+    };
     writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));
     let (reason, failed) = if purpose == Purpose::Recreate {
         (event::SUCCESSFUL_UPDATE_POD_RECREATE, event::FAILED_UPDATE_POD_RECREATE)

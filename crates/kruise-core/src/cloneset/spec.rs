@@ -9,7 +9,9 @@ use crate::ids::PodName;
 use crate::lifecycle::Hooks;
 use crate::order::{Priority, ScatterTerm, Selector};
 use crate::pod::string_map;
+use crate::reader::{self, Fault, Reader, fault};
 use crate::revision::{Data, hash};
+use crate::rollout::{Kind, Policy};
 
 const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 const IN_PLACE: &str = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy";
@@ -53,12 +55,6 @@ pub enum PreparingDelete {
     Excluded,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    RollingUpdate,
-    OnDelete,
-}
-
 /// How an update proceeds; the defaults where the object has no rollingUpdate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rolling {
@@ -73,27 +69,12 @@ pub struct Rolling {
     pub pre_download: PreDownload,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    ReCreate,
-    InPlaceIfPossible,
-    InPlaceOnly,
-}
-
 /// Settings of the image pre-download (SM-81, SM-83).
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreDownload {
     pub parallelism: Value,
     pub timeout_seconds: u32,
     pub min_updated_ready: u32,
-}
-
-/// A field that cannot be read: nothing is touched until it is corrected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct Fault {
-    pub field: String,
-    pub problem: String,
 }
 
 impl Spec {
@@ -126,13 +107,7 @@ impl Spec {
                 _ => ClaimReuse::Off,
             },
             preparing_delete: if leaves_out { PreparingDelete::Excluded } else { excluded },
-            kind: match read.text("updateStrategy/type") {
-                "OnDelete" => Kind::OnDelete,
-                "" | "RollingUpdate" => Kind::RollingUpdate,
-                other => {
-                    return Err(fault("spec.updateStrategy.type", &format!("{other:?} is no type")));
-                }
-            },
+            kind: Kind::read(&read)?,
             rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
             history_limit: read.count("revisionHistoryLimit")?.unwrap_or(10),
             min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
@@ -150,14 +125,9 @@ impl Rolling {
             partition: read.amount("partition", Bare::Refused)?.unwrap_or(Amount::Pods(0)),
             max_unavailable: read.amount("maxUnavailable", Bare::Percent)?.unwrap_or(Amount::percent(20)),
             max_surge: read.amount("maxSurge", Bare::Percent)?.unwrap_or(Amount::Pods(0)),
-            policy: match read.text("podUpdatePolicy") {
-                "InPlaceIfPossible" => Policy::InPlaceIfPossible,
-                "InPlaceOnly" => Policy::InPlaceOnly,
-                "" | "ReCreate" => Policy::ReCreate,
-                other => return Err(read.fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
-            },
+            policy: Policy::read(&read)?,
             is_paused: read.flag("paused") == Some(true),
-            priority: priority(&rolling["priorityStrategy"])?,
+            priority: reader::priority(&rolling["priorityStrategy"], PRIORITY)?,
             scatter: read.list("scatterStrategy").iter().map(term).collect(),
             grace_seconds: in_place.count("gracePeriodSeconds")?.unwrap_or(0),
             pre_download: PreDownload {
@@ -171,67 +141,6 @@ impl Rolling {
     }
 }
 
-/// Typed access to the fields of an object; paths are relative, with `/`.
-struct Reader<'a> {
-    object: &'a Value,
-    /// Where the object stands, for faults.
-    at: &'static str,
-}
-
-impl<'a> Reader<'a> {
-    fn at(&self, path: &str) -> &'a Value {
-        self.object.pointer(&format!("/{path}")).unwrap_or(&Value::Null)
-    }
-
-    fn fault(&self, path: &str, problem: &impl ToString) -> Fault {
-        fault(&format!("{}.{path}", self.at), problem)
-    }
-
-    fn text(&self, path: &str) -> &'a str {
-        self.at(path).as_str().unwrap_or_default()
-    }
-
-    fn flag(&self, path: &str) -> Option<bool> {
-        self.at(path).as_bool()
-    }
-
-    fn list(&self, path: &str) -> &'a [Value] {
-        self.at(path).as_array().map_or(&[], Vec::as_slice)
-    }
-
-    fn count(&self, path: &str) -> Result<Option<u32>, Fault> {
-        let value = self.at(path);
-        match value.as_u64().and_then(|count| u32::try_from(count).ok()) {
-            _ if value.is_null() => Ok(None),
-            Some(count) => Ok(Some(count)),
-            None => Err(self.fault(path, &format!("{value} is not a number >= 0"))),
-        }
-    }
-
-    fn amount(&self, path: &str, bare: Bare) -> Result<Option<Amount>, Fault> {
-        let value = self.at(path);
-        if value.is_null() {
-            return Ok(None);
-        }
-        Amount::read(value, bare).map(Some).map_err(|error| self.fault(path, &error))
-    }
-}
-
-fn priority(value: &Value) -> Result<Option<Priority>, Fault> {
-    let read = Reader { object: value, at: PRIORITY };
-    let (weights, keys) = (read.list("weightPriority"), read.list("orderPriority"));
-    if !weights.is_empty() {
-        let terms = weights.iter().map(|term| {
-            let selector = Selector::read(&term["matchSelector"]).map_err(|e| fault(PRIORITY, &e))?;
-            Ok((Reader { object: term, at: PRIORITY }.count("weight")?.unwrap_or(0), selector))
-        });
-        return terms.collect::<Result<Vec<_>, Fault>>().map(|terms| Some(Priority::Weights(terms)));
-    }
-    let keys: Vec<String> =
-        keys.iter().filter_map(|key| key["orderedKey"].as_str().map(str::to_owned)).collect();
-    Ok((!keys.is_empty()).then_some(Priority::Keys(keys)))
-}
-
 fn term(value: &Value) -> ScatterTerm {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     ScatterTerm { key: text("key"), value: text("value") }
@@ -241,8 +150,4 @@ fn unique(names: &[Value]) -> Vec<PodName> {
     let mut seen = BTreeSet::new();
     let texts = names.iter().filter_map(Value::as_str).filter(|name| seen.insert(*name));
     texts.map(PodName::new).collect()
-}
-
-fn fault(field: &str, problem: &impl ToString) -> Fault {
-    Fault { field: field.replace('/', "."), problem: problem.to_string() }
 }

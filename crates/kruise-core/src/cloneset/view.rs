@@ -7,13 +7,15 @@ use jiff::Timestamp;
 use kruise_api::labels;
 use serde_json::Value;
 
-use super::spec::{Fault, PreparingDelete, Spec};
+use super::spec::{PreparingDelete, Spec};
 use crate::gates::Gates;
-use crate::ids::{ClaimName, InstanceId, PodName, ResourceVersion, RevisionHash, Uid};
+use crate::ids::{ClaimName, InstanceId, PodName, ResourceVersion, Uid};
 use crate::inplace::Resize;
-use crate::lifecycle::State;
+use crate::lifecycle::{State, is_normal};
 use crate::pod::PodView;
+use crate::reader::Fault;
 use crate::revision::{Revision, sort};
+use crate::workload::{Failures, PullJob, Workload};
 
 /// Built once per reconcile and never changed.
 #[derive(Debug, Clone)]
@@ -73,20 +75,6 @@ pub enum ClaimOwner {
     SomebodyElse,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct PullJob {
-    pub name: String,
-    pub uid: Uid,
-    pub deleted: Option<Timestamp>,
-}
-
-/// Messages of the last failed chains.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Failures {
-    pub scale: Option<String>,
-    pub update: Option<String>,
-}
-
 impl View {
     /// From the stored v1beta1 object; the rest is filled in by the caller.
     pub fn of(object: &Value, excluded: PreparingDelete) -> Self {
@@ -133,8 +121,21 @@ impl View {
         self.pods.iter().map(AsRef::as_ref).filter(move |pod| pod.is_active() && is_selected(pod))
     }
 
-    pub fn revision(&self, hash: &RevisionHash) -> Option<&Revision> {
-        self.revisions.iter().map(AsRef::as_ref).find(|one| one.name.hash() == *hash)
+    /// For what it shares with other kinds.
+    pub fn workload(&self) -> Workload<'_> {
+        Workload {
+            kind: "CloneSet",
+            name: &self.name,
+            namespace: &self.namespace,
+            uid: &self.uid,
+            generation: self.generation,
+            annotations: &self.annotations,
+            status: &self.status,
+            revisions: &self.revisions,
+            gates: &self.gates,
+            resize: self.resize,
+            virtual_nodes: &self.virtual_nodes,
+        }
     }
 }
 
@@ -157,8 +158,4 @@ pub fn is_ready(pod: &PodView, now: Timestamp) -> bool {
 
 pub fn is_pre_deleting(pod: &PodView) -> bool {
     State::of(pod) == State::PreparingDelete
-}
-
-fn is_normal(pod: &PodView) -> bool {
-    State::of(pod) == State::Normal
 }

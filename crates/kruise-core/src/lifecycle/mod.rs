@@ -102,6 +102,15 @@ impl Hook {
             || self.labels.iter().any(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
     }
 
+    /// Every blocker is in the template that a pod is made from (AS-71).
+    pub fn is_all_in_template(&self, template: &Value) -> bool {
+        let labels = string_map(template.pointer("/metadata/labels"));
+        let finalizers = template.pointer("/metadata/finalizers").and_then(Value::as_array);
+        let has = |name: &String| finalizers.is_some_and(|all| all.iter().any(|one| one == name.as_str()));
+        self.finalizers.iter().all(has)
+            && self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    }
+
     /// Every blocker is on the pod (SM-43).
     pub fn is_all_hooked(&self, pod: &PodView) -> bool {
         self.finalizers.iter().all(|name| has_finalizer(pod, name))
@@ -136,6 +145,11 @@ impl Hooks {
             .flatten()
             .any(|hook| hook.mark_not_ready == MarkNotReady::Yes)
     }
+}
+
+/// Neither new, nor being updated or deleted: only such a pod can be available.
+pub fn is_normal(pod: &PodView) -> bool {
+    State::of(pod) == State::Normal
 }
 
 /// The state that a pod reaches without anybody deciding about it (SM-44); `None` if it stays.

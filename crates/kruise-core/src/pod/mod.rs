@@ -1,13 +1,16 @@
 //! A pod as planners see it: decoded straight from the wire, holding only what some planner reads.
 //!
-//! `view.rs` what a pod is; `wire.rs` how it is read; `edit.rs` how a change of it becomes one patch.
+//! `view.rs` what a pod is; `wire.rs` how it is read; `edit.rs` how a change of it becomes one patch; `body.rs` how a new
+//! one is made.
 
+mod body;
 mod edit;
 mod shared;
 mod texts;
 mod view;
 mod wire;
 
+pub use body::Body;
 pub use edit::{Edit, Guard};
 pub use shared::SharedParts;
 pub use texts::{Texts, string_map};

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use crate::amount::Rounding;
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::cloneset::{Cx, Policy};
+use crate::cloneset::Cx;
 use crate::gates::Gate;
 use crate::inplace::Change;
 use crate::plan::Plan;
 use crate::pod::string_map;
 use crate::revision::Revision;
+use crate::rollout::Policy;
 
 /// Workloads up to this size are updated faster than images are pulled ahead.
 const SMALL: u32 = 3;
@@ -110,7 +111,7 @@ fn job(cx: &Cx<'_>, name: &str, image: &str) -> Value {
         "kind": "ImagePullJob",
         "metadata": {
             "name": name, "namespace": cx.view.namespace, "labels": job_labels,
-            "ownerReferences": [crate::cloneset::owner_reference(cx.view)],
+            "ownerReferences": [cx.view.workload().owner_reference()],
         },
         "spec": {
             "image": image,

@@ -13,12 +13,14 @@ mod history;
 mod same;
 mod stored;
 mod types;
+mod wanted;
 
 pub use canonical::{Unreadable, canonical};
 pub use history::{Choice, choose, sort, surplus};
 pub use same::{Writer, same_template};
 pub use stored::{Data, Revision};
 pub use types::{Field, Item, Kind, Merge, Table};
+pub use wanted::{Found, Revisions, find, truncate};
 
 #[cfg(test)]
 mod golden_test;

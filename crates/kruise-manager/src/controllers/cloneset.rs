@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn meta(name: &str, uid: &str, version: u64, owner: Option<&str>) -> Value {
-        let reference = |uid: &str| json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "uid": uid, "controller": true}]);
+        let reference = |of: &str| json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "uid": of, "controller": true}]);
         let owners = owner.map_or(json!([]), reference);
         json!({"namespace": "n", "name": name, "uid": uid, "resourceVersion": version.to_string(), "ownerReferences": owners})
     }

@@ -10,7 +10,7 @@ mod scale;
 mod status;
 mod takeover;
 mod update;
-mod world;
+pub mod world;
 
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ use crate::gates::{Gate, Gates};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::revision::{Data, Revision};
+
+pub use takeover::latest;
 
 pub const LONG_AGO: &str = "2026-05-01T00:00:00Z";
 
@@ -179,7 +181,7 @@ impl Fixture {
 
     pub fn numbers(&self) -> Numbers {
         let view = self.view();
-        let super::revisions::Found::Stored(revisions, _) =
+        let crate::revision::Found::Stored(revisions, _) =
             super::revisions::find(&view, view.spec.as_ref().unwrap())
         else {
             panic!()

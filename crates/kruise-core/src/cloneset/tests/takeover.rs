@@ -37,7 +37,7 @@ fn claim(object: &Value) -> Claim {
 }
 
 /// A second after the youngest time stamp of the recording.
-fn latest(recorded: &Value) -> Timestamp {
+pub fn latest(recorded: &Value) -> Timestamp {
     fn walk(value: &Value, newest: &mut Timestamp) {
         match value {
             Value::String(text) if text.starts_with("20") => {

@@ -135,60 +135,12 @@ impl World {
         Ok(())
     }
 
-    /// Nodes do their work: schedule, start containers with the spec's images, report readiness.
     pub fn nodes(&mut self) {
-        let now = time::seconds(self.now);
-        let text = |holds| if holds { "True" } else { "False" };
-        for pod in self.pods.values_mut() {
-            let before = pod.clone();
-            pod["spec"]["nodeName"] = json!("node");
-            pod["status"]["phase"] = json!("Running");
-            let containers = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
-            let mut all_ready = true;
-            let statuses: Vec<Value> = containers
-                .iter()
-                .map(|container| {
-                    let is_broken = container["image"].as_str().unwrap().contains(BROKEN);
-                    all_ready &= !is_broken;
-                    let image_id = if is_broken { json!("") } else { container["image"].clone() };
-                    json!({"name": container["name"], "image": container["image"], "imageID": image_id,
-                        "containerID": image_id, "ready": !is_broken})
-                })
-                .collect();
-            pod["status"]["containerStatuses"] = json!(statuses);
-            let gates: Vec<String> = pod["spec"]["readinessGates"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|gate| gate["conditionType"].as_str().map(str::to_owned))
-                .collect();
-            let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            let is_true =
-                |kind: &String| conditions.iter().any(|one| one["type"] == **kind && one["status"] == "True");
-            let ready = all_ready && gates.iter().all(is_true);
-            condition(pod, "ContainersReady", text(all_ready), &now);
-            condition(pod, "Ready", text(ready), &now);
-            if *pod != before {
-                self.version += 1;
-                pod["metadata"]["resourceVersion"] = json!(self.version.to_string());
-            }
-        }
+        nodes(&mut self.pods, &mut self.version, self.now);
     }
 
-    /// The owner of the hooks: lets go of pods that wait for it, and takes updated ones back.
     pub fn hook_owner(&mut self) {
-        for pod in self.pods.values_mut() {
-            let labels = &mut pod["metadata"]["labels"];
-            match labels["lifecycle.apps.kruise.io/state"].as_str() {
-                Some("PreparingDelete" | "PreparingUpdate") => {
-                    labels.as_object_mut().unwrap().remove(HOOK);
-                }
-                Some("Updated") => labels[HOOK] = json!("on"),
-                _ => continue,
-            }
-            self.version += 1;
-            pod["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        }
+        hook_owner(&mut self.pods, &mut self.version);
     }
 
     /// One round: plan, carry out, let nodes work, let time pass.
@@ -217,6 +169,62 @@ impl World {
     }
 }
 
+/// Nodes do their work: schedule, start containers with the spec's images, report readiness.
+pub fn nodes(pods: &mut BTreeMap<String, Value>, version: &mut u64, now: Timestamp) {
+    let now = time::seconds(now);
+    let text = |holds| if holds { "True" } else { "False" };
+    for pod in pods.values_mut() {
+        let before = pod.clone();
+        pod["spec"]["nodeName"] = json!("node");
+        pod["status"]["phase"] = json!("Running");
+        let containers = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
+        let mut all_ready = true;
+        let statuses: Vec<Value> = containers
+            .iter()
+            .map(|container| {
+                let is_broken = container["image"].as_str().unwrap().contains(BROKEN);
+                all_ready &= !is_broken;
+                let image_id = if is_broken { json!("") } else { container["image"].clone() };
+                json!({"name": container["name"], "image": container["image"], "imageID": image_id,
+                    "containerID": image_id, "ready": !is_broken})
+            })
+            .collect();
+        pod["status"]["containerStatuses"] = json!(statuses);
+        let gates: Vec<String> = pod["spec"]["readinessGates"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|gate| gate["conditionType"].as_str().map(str::to_owned))
+            .collect();
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let is_true =
+            |kind: &String| conditions.iter().any(|one| one["type"] == **kind && one["status"] == "True");
+        let ready = all_ready && gates.iter().all(is_true);
+        condition(pod, "ContainersReady", text(all_ready), &now);
+        condition(pod, "Ready", text(ready), &now);
+        if *pod != before {
+            *version += 1;
+            pod["metadata"]["resourceVersion"] = json!(version.to_string());
+        }
+    }
+}
+
+/// The owner of the hooks: lets go of pods that wait for it, and takes updated ones back.
+pub fn hook_owner(pods: &mut BTreeMap<String, Value>, version: &mut u64) {
+    for pod in pods.values_mut() {
+        let labels = &mut pod["metadata"]["labels"];
+        match labels["lifecycle.apps.kruise.io/state"].as_str() {
+            Some("PreparingDelete" | "PreparingUpdate") => {
+                labels.as_object_mut().unwrap().remove(HOOK);
+            }
+            Some("Updated") => labels[HOOK] = json!("on"),
+            _ => continue,
+        }
+        *version += 1;
+        pod["metadata"]["resourceVersion"] = json!(version.to_string());
+    }
+}
+
 fn condition(pod: &mut Value, kind: &str, status: &str, now: &str) {
     let list = pod["status"]["conditions"].as_array_mut().unwrap();
     match list.iter_mut().find(|one| one["type"] == kind) {
@@ -226,7 +234,7 @@ fn condition(pod: &mut Value, kind: &str, status: &str, now: &str) {
     }
 }
 
-fn patch(object: &mut Value, patch: &Patch) -> Result<(), Conflict> {
+pub fn patch(object: &mut Value, patch: &Patch) -> Result<(), Conflict> {
     match patch {
         Patch::Json(ops) => ops.iter().try_for_each(|op| operation(object, op)),
         Patch::Strategic(body) => {

@@ -1,0 +1,243 @@
+//! How one pod gets to another revision: in place where policy and change allow it, else by being replaced.
+//! Specification: SM-13, SM-44; CS-76 … CS-79, AS-54, AS-55, AS-73.
+//!
+//! Which pod, when, and whether it is paid for is decided by the kinds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kruise_api::conditions;
+use kruise_api::reasons::event;
+
+use crate::budget::Permit;
+use crate::chain::{Act, Chain, Purpose, Resource, Write};
+use crate::gates::Gate;
+use crate::ids::RevisionHash;
+use crate::inplace::{self, Blocked, Change, Job};
+use crate::lifecycle::{self, Hooks, State};
+use crate::plan::Plan;
+use crate::pod::{Edit, Guard, PodView};
+use crate::reader::{Fault, Reader};
+use crate::reason::{HookPoint, Reason};
+use crate::revision::Revision;
+use crate::workload::Workload;
+
+/// `updateStrategy.type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    RollingUpdate,
+    OnDelete,
+}
+
+/// `podUpdatePolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    ReCreate,
+    InPlaceIfPossible,
+    InPlaceOnly,
+}
+
+/// How one pod gets to its target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    InPlace(Arc<Change>),
+    Recreate,
+}
+
+/// Form of the label `controller-revision-hash`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevisionLabel {
+    FullName,
+    Hash,
+}
+
+/// Whether pods of the kind carry `pod-template-hash`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateHash {
+    Written,
+    Absent,
+}
+
+/// Whether changed claim templates forbid an update in place (SM-13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimChange {
+    Recreates,
+    Ignored,
+}
+
+/// What the kind and the user say about moving pods.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    pub policy: Policy,
+    pub hooks: Option<&'a Hooks>,
+    pub grace_seconds: u32,
+    pub revision_label: RevisionLabel,
+    pub template_hash: TemplateHash,
+    pub claim_change: ClaimChange,
+    pub now: Timestamp,
+}
+
+/// Moves pods to one target. What separates a revision from it is computed once per revision, not per pod.
+#[derive(Debug)]
+pub struct Mover<'a> {
+    pub target: &'a Revision,
+    workload: Workload<'a>,
+    settings: Settings<'a>,
+    known: BTreeMap<RevisionHash, Result<Arc<Change>, Blocked>>,
+}
+
+impl Kind {
+    /// Out of `.spec`.
+    pub fn read(spec: &Reader<'_>) -> Result<Self, Fault> {
+        match spec.text("updateStrategy/type") {
+            "OnDelete" => Ok(Self::OnDelete),
+            "" | "RollingUpdate" => Ok(Self::RollingUpdate),
+            other => Err(spec.fault("updateStrategy/type", &format!("{other:?} is no type"))),
+        }
+    }
+}
+
+impl Policy {
+    /// Out of `.spec.updateStrategy.rollingUpdate`.
+    pub fn read(rolling: &Reader<'_>) -> Result<Self, Fault> {
+        match rolling.text("podUpdatePolicy") {
+            "InPlaceIfPossible" => Ok(Self::InPlaceIfPossible),
+            "InPlaceOnly" => Ok(Self::InPlaceOnly),
+            "" | "ReCreate" => Ok(Self::ReCreate),
+            other => Err(rolling.fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
+        }
+    }
+}
+
+impl<'a> Mover<'a> {
+    pub fn to(target: &'a Revision, workload: Workload<'a>, settings: Settings<'a>) -> Self {
+        Self { target, workload, settings, known: BTreeMap::new() }
+    }
+
+    /// In place where the policy and the change allow it (CS-77, CS-78, AS-55).
+    pub fn way(&mut self, pod: &PodView) -> Result<Way, Reason> {
+        let policy = self.settings.policy;
+        if policy == Policy::ReCreate {
+            return Ok(Way::Recreate);
+        }
+        match (self.change(pod), policy) {
+            (Ok(_), _) if State::of(pod) == State::Foreign => Err(Reason::ForeignState),
+            (Ok(change), _) => Ok(Way::InPlace(change)),
+            (Err(_), Policy::InPlaceIfPossible | Policy::ReCreate) => Ok(Way::Recreate),
+            (Err(blocked), Policy::InPlaceOnly) => Err(Reason::NotInPlace {
+                field: match blocked {
+                    Blocked::Field(field) => field,
+                    Blocked::QosClass => "the quality-of-service class".to_owned(),
+                    Blocked::Unreadable(what) => what,
+                },
+            }),
+        }
+    }
+
+    /// Its turn has come and was paid for, but its hook still holds it.
+    pub fn is_waiting_for_hook(&self, pod: &PodView, way: &Way) -> bool {
+        matches!(way, Way::InPlace(_))
+            && State::of(pod) == State::PreparingUpdate
+            && self.settings.hooks.is_some_and(|hooks| hooks.holds_update(pod))
+    }
+
+    fn change(&mut self, pod: &PodView) -> Result<Arc<Change>, Blocked> {
+        let hash = pod.revision().unwrap_or_else(|| RevisionHash::new(""));
+        let (target, workload, claims) = (self.target, self.workload, self.settings.claim_change);
+        let known = self.known.entry(hash);
+        let change = known.or_insert_with_key(|from| between(&workload, from, target, claims)).clone()?;
+        let has_daemon = pod.node.as_deref().is_none_or(|node| !workload.virtual_nodes.contains(node));
+        let can_restart = has_daemon && pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY);
+        if !change.ref_metadata.is_empty() && !can_restart {
+            // Without gate or daemon the container would never be restarted (M5).
+            return Err(Blocked::Field("environment from metadata".to_owned()));
+        }
+        Ok(change)
+    }
+
+    /// By lifecycle state (CS-79, AS-73).
+    pub fn in_place(&self, permit: &Permit<'_>, change: &Change, plan: &mut Plan) {
+        let pod = permit.pod();
+        let hook = self.settings.hooks.and_then(|hooks| hooks.in_place_update.as_ref());
+        let is_held = hook.is_some_and(|hook| hook.is_held(pod));
+        match State::of(pod) {
+            State::Updated => self.prepare(pod, hook, plan),
+            State::Normal | State::PreparingNormal if is_held => self.prepare(pod, None, plan),
+            State::Normal | State::PreparingNormal | State::PreparingUpdate | State::Updating => {
+                plan.act(self.start(pod, change));
+            }
+            State::PreparingDelete => {
+                plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete });
+            }
+            State::Foreign => plan.hold(&pod.name, Reason::ForeignState),
+        }
+    }
+
+    fn start(&self, pod: &PodView, change: &Change) -> Chain {
+        let (target, settings) = (self.target, &self.settings);
+        let hash = target.name.hash();
+        let job = Job {
+            change: change.clone(),
+            revision: target.name.as_str(),
+            revision_label: match settings.revision_label {
+                RevisionLabel::Hash => hash.as_str(),
+                RevisionLabel::FullName => target.name.as_str(),
+            },
+            template_hash: match settings.template_hash {
+                TemplateHash::Written => Some(hash.as_str()),
+                TemplateHash::Absent => None,
+            },
+            grace_seconds: settings.grace_seconds,
+            resize: self.workload.resize,
+            hooks: settings.hooks,
+        };
+        let message = format!("updated pod {} in place to revision {}", pod.name, target.name);
+        let writes = inplace::start(pod, &job, settings.now);
+        Chain::pod(Purpose::UpdateInPlace, &pod.name, writes).telling(
+            event::SUCCESSFUL_UPDATE_POD_IN_PLACE,
+            message,
+            event::FAILED_UPDATE_POD_IN_PLACE,
+        )
+    }
+
+    /// Tells the hook's owner that an update waits; from Updated the hook is put back first (SM-44).
+    fn prepare(&self, pod: &PodView, rearm: Option<&lifecycle::Hook>, plan: &mut Plan) {
+        let mut edit = Edit::of(pod);
+        lifecycle::enter(&mut edit, State::PreparingUpdate, self.settings.hooks, self.settings.now);
+        if let Some(hook) = rearm {
+            lifecycle::rearm(&mut edit, hook);
+        }
+        let writes = edit.write(Guard::Version).into_iter().collect();
+        plan.act(Chain::pod(Purpose::UpdateInPlace, &pod.name, writes));
+    }
+
+    /// The budgets are asked before the first write of that pod (CS-76).
+    pub fn ask_budget(&self, pod: &PodView, plan: &mut Plan) {
+        if !self.workload.gates.on(Gate::PodUnavailableBudgetUpdate) {
+            return;
+        }
+        let question = Write { resource: Resource::Pod, name: pod.name.to_string(), act: Act::AskBudget };
+        let chain = plan.chains.iter_mut().rfind(|chain| chain.pod.as_ref() == Some(&pod.name));
+        if let Some(chain) = chain {
+            chain.writes.insert(0, question);
+        }
+    }
+}
+
+fn between(
+    workload: &Workload<'_>,
+    from: &RevisionHash,
+    target: &Revision,
+    claims: ClaimChange,
+) -> Result<Arc<Change>, Blocked> {
+    let Some(here) = workload.revision(from) else {
+        return Err(Blocked::Unreadable("its own revision, which is gone,".to_owned()));
+    };
+    match (&here.claim_hash, &target.claim_hash) {
+        (Some(old), Some(new)) if claims == ClaimChange::Recreates && old != new => {
+            Err(Blocked::Field("volumeClaimTemplates".to_owned())) // SM-13, CS-64
+        }
+        _ => Change::between(&here.template, &target.template, workload.gates).map(Arc::new),
+    }
+}

@@ -1,0 +1,63 @@
+//! States that the original left behind: settled ones see no write at all, unfinished ones are continued without a restart.
+
+use super::*;
+use crate::cloneset::tests::latest;
+use crate::golden;
+
+fn states() -> Vec<(String, View, Timestamp)> {
+    let all = golden::folder("takeover").into_iter().filter(|(name, _)| name.starts_with("ss-"));
+    let states: Vec<_> = all
+        .map(|(name, recorded)| {
+            let objects = recorded["objects"].as_array().unwrap();
+            let of = |kind: &str| {
+                objects.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>()
+            };
+            let pods =
+                of("Pod").into_iter().map(|pod| Arc::new(serde_json::from_value(pod).unwrap())).collect();
+            let revisions = of("ControllerRevision").iter().filter_map(Revision::read).collect();
+            let mut view = View::of(&of("StatefulSet")[0]).with(pods, revisions);
+            let claims = of("PersistentVolumeClaim");
+            view.claims = claims.iter().filter_map(Claim::read).map(|one| (one.name.clone(), one)).collect();
+            let now = latest(&recorded);
+            (name, view, now)
+        })
+        .collect();
+    assert!(states.len() >= 4, "recorded states are missing");
+    states
+}
+
+#[test]
+fn as_97_as_98_as_100_taken_over_states_see_no_pod_touched_and_no_new_revision() {
+    for (name, mut view, now) in states() {
+        for gates in [
+            Gates::default(),
+            Gates::default().with(Gate::VerticalScaling).with(Gate::StatefulSetAutoResizeClaims),
+        ] {
+            view.gates = gates;
+            let plan = plan(&view, now);
+
+            assert!(plan.chains.is_empty(), "{name}: {:?}", plan.chains);
+            assert_eq!(plan.reasons.len(), view.pods.len(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn as_95_a_settled_state_sees_no_write_at_all() {
+    for (name, view, now) in states() {
+        if ["ss-partition.json", "ss-claims-scaled-in.json"].contains(&name.as_str()) {
+            assert_eq!(plan(&view, now).writes().count(), 0, "{name}: {:?}", plan(&view, now).status);
+        }
+    }
+}
+
+#[test]
+fn as_60_a_grace_period_begun_by_the_original_is_finished_by_ours() {
+    let (_, view, now) = states().into_iter().find(|(name, _, _)| name == "ss-grace.json").unwrap();
+    let until = plan(&view, now).revisit_at.unwrap();
+
+    let plan = plan(&view, until);
+
+    assert_eq!(touched(&plan, Purpose::Refresh), ["w-1", "w-2"]);
+    assert!(plan.writes().all(|write| !matches!(write.act, Act::Delete { .. } | Act::Create(_))));
+}
