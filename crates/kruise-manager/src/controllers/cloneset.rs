@@ -267,7 +267,7 @@ mod tests {
 
     /// CS-83, B19: dependents are found by their owner's uid, of whatever type; other people's objects wake nobody.
     #[tokio::test]
-    async fn cs_83_b19_cloneset_is_woken_by_itself_and_by_what_it_owns() {
+    async fn cs_83_cloneset_b19_it_is_woken_by_itself_and_by_what_it_owns() {
         let world = world();
         world.put(CloneSet::RESOURCE, &cloneset(1));
         assert_eq!(world.woken().await, 1);
@@ -298,7 +298,7 @@ mod tests {
 
     /// SM-77, B12: objects of the cache are shared with every view and can be changed by nobody.
     #[tokio::test]
-    async fn sm_77_b12_views_share_pods_with_the_cache() {
+    async fn sm_77_cloneset_b12_views_share_pods_with_the_cache() {
         let world = world();
         world.put(CloneSet::RESOURCE, &cloneset(1));
         world.put(Pod::RESOURCE, &json!({"metadata": meta("web-a", "a", 2, Some("w"))}));
