@@ -97,7 +97,9 @@ impl Refresher<'_> {
             State::PreparingDelete => Reason::HookHeld { hook: HookPoint::PreDelete },
             State::Foreign => Reason::ForeignState,
             State::Normal | State::Updating => match ready_at {
-                None => Reason::NotReady { since: pod.condition("Ready").and_then(|one| one.since) },
+                None => {
+                    Reason::NotReady { since: pod.condition(conditions::POD_READY).and_then(|one| one.since) }
+                }
                 Some(_)
                     if lifecycle::is_normal(pod) && pod.is_update_ready(self.min_ready_seconds, self.now) =>
                 {

@@ -1,5 +1,6 @@
 //! CloneSets, whole: the planner reads its spec and status from the stored object.
 
+use kruise_api::names::APPS_GROUP;
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource};
 use serde::{Deserialize, Deserializer};
@@ -28,7 +29,7 @@ impl<'de> Deserialize<'de> for CloneSet {
 
 impl Cached for CloneSet {
     type Shared = ();
-    const RESOURCE: Resource = Resource::namespaced("apps.kruise.io", "v1beta1", "clonesets", "CloneSet");
+    const RESOURCE: Resource = Resource::namespaced(APPS_GROUP, "v1beta1", "clonesets", "CloneSet");
 
     fn key(&self) -> Key {
         self.meta.key()

@@ -1,5 +1,6 @@
 //! ImagePullJobs, as far as a workload that pre-downloads images knows them.
 
+use kruise_api::names::APPS_GROUP;
 use kruise_core::cloneset;
 use kruise_core::ids::Uid;
 use kruise_runtime::cache::{Cached, Index};
@@ -25,8 +26,7 @@ impl PullJob {
 
 impl Cached for PullJob {
     type Shared = ();
-    const RESOURCE: Resource =
-        Resource::namespaced("apps.kruise.io", "v1beta1", "imagepulljobs", "ImagePullJob");
+    const RESOURCE: Resource = Resource::namespaced(APPS_GROUP, "v1beta1", "imagepulljobs", "ImagePullJob");
 
     fn key(&self) -> Key {
         self.metadata.key()

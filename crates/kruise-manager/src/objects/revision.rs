@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kruise_api::names::APPS_GROUP;
 use kruise_core::revision::Revision as View;
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource};
@@ -9,8 +10,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{Meta, index};
-
-const OUR_GROUP: &str = "apps.kruise.io/";
 
 #[derive(Debug)]
 pub struct Revision {
@@ -24,11 +23,16 @@ impl<'de> Deserialize<'de> for Revision {
         let object = Value::deserialize(deserializer)?;
         let meta = Meta::deserialize(object.get("metadata").unwrap_or(&Value::Null))
             .map_err(serde::de::Error::custom)?;
-        let owned_by_us = meta.owner_references.iter().any(|owner| owner.api_version.starts_with(OUR_GROUP));
+        let owned_by_us = meta.owner_references.iter().any(|owner| is_ours(&owner.api_version));
         let view =
             if owned_by_us || !meta.has_controller() { View::read(&object).map(Arc::new) } else { None };
         Ok(Self { meta, view })
     }
+}
+
+/// Any version of our group counts (SM-10a).
+fn is_ours(api_version: &str) -> bool {
+    api_version.split_once('/').is_some_and(|(group, _)| group == APPS_GROUP)
 }
 
 impl Cached for Revision {

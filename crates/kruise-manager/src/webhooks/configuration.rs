@@ -1,6 +1,7 @@
 //! What the manager's webhooks look like to the API server: the entries that are made where a configuration is missing
 //! (PL-B3), and the names of the CRDs whose conversion calls us.
 
+use kruise_api::names::APPS_GROUP;
 use serde_json::{Value, json};
 
 /// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
@@ -72,7 +73,7 @@ fn entry(name: &str, path: &str, operations: &[&str]) -> Value {
         "sideEffects": "None",
         "timeoutSeconds": 30,
         "rules": [{
-            "apiGroups": ["apps.kruise.io"],
+            "apiGroups": [APPS_GROUP],
             "apiVersions": ["v1alpha1", "v1beta1"],
             "operations": operations,
             "resources": ["clonesets"],
