@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check test-unit test-cluster test-node bench crds deny build-kubernetes
+.PHONY: help run demo test check test-unit test-cluster test-node bench crds gen deny build-kubernetes
 
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
@@ -38,6 +38,9 @@ bench: ## Measure rollouts and the floor (REPLICAS=300 CLONESETS=1 NODES=20)
 
 crds: ## Write the custom resource definitions
 	@cargo run --quiet --package xtask -- crds
+
+gen: ## Write all generated files: definitions, the chart's roles, gates and webhooks, tables in docs/
+	@cargo run --quiet --package xtask -- gen
 
 deny: ## Licences, sources and banned crates of all dependencies (installs cargo-deny)
 	@cargo run --quiet --package xtask -- deny

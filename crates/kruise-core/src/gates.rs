@@ -19,6 +19,7 @@ pub enum Gate {
     StatefulSetAutoDeleteClaims,
     StatefulSetAutoResizeClaims,
     PodIndexLabel,
+    PodReadinessGate,
 }
 
 /// The gates that are on.

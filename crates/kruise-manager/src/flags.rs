@@ -8,6 +8,7 @@ use kruise_core::cloneset::PreparingDelete;
 use kruise_core::gates::{Gate, Gates};
 use kruise_runtime::gates::{FeatureGates, GateError};
 use kruise_runtime::lease::Timings;
+use kruise_runtime::limit::LimitLayer;
 use kruise_runtime::queue::BackOff;
 
 use crate::webhooks::flags::WebhookFlags;
@@ -84,6 +85,14 @@ pub struct Flags {
     #[arg(long, default_value = "text")]
     pub logging_format: String,
 
+    /// Requests a second to the API server; not given or not positive: no limit of ours, the server has its own
+    #[arg(long, allow_hyphen_values = true)]
+    pub rest_config_qps: Option<f64>,
+
+    /// How many requests may go out at once with --rest-config-qps
+    #[arg(long, default_value_t = 50, allow_hyphen_values = true)]
+    pub rest_config_burst: i32,
+
     #[command(flatten)]
     pub webhook: WebhookFlags,
 }
@@ -103,6 +112,12 @@ impl Flags {
 
     pub fn back_off(&self) -> BackOff {
         BackOff { first: self.rate_limiter_base_delay, longest: self.rate_limiter_max_delay }
+    }
+
+    /// A limit of our own on requests, if one was asked for.
+    pub fn limit(&self) -> Option<LimitLayer> {
+        let burst = u32::try_from(self.rest_config_burst).unwrap_or(1).max(1);
+        self.rest_config_qps.filter(|qps| *qps > 0.0).map(|qps| LimitLayer::new(qps, burst))
     }
 
     pub fn gates(&self) -> Result<FeatureGates, GateError> {
@@ -131,6 +146,7 @@ pub fn planner_gates(gates: &FeatureGates) -> Gates {
         ("PodUnavailableBudgetUpdateGate", Gate::PodUnavailableBudgetUpdate),
         ("TemplateNoDefaults", Gate::TemplateNoDefaults),
         ("DefaultHostNetworkHostPortsInPodTemplates", Gate::DefaultHostPorts),
+        ("KruisePodReadinessGate", Gate::PodReadinessGate),
     ];
     table.into_iter().fold(
         Gates::default(),

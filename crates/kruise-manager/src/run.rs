@@ -4,28 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use kruise_core::admission::selection::Conditions;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
-use kruise_runtime::certs::State;
 use kruise_runtime::clock::Clock;
 use kruise_runtime::controller::{Controller, Shared};
 use kruise_runtime::events::Recorder;
-use kruise_runtime::gates::FeatureGates;
-use kruise_runtime::health;
 use kruise_runtime::lease::Candidate;
 use kruise_runtime::metrics::{Leading, Metrics};
 use kruise_runtime::queue::Queue;
+use kube::client::ClientBuilder;
 use kube::{Client, Config};
-use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
 use crate::controllers::CloneSets;
 use crate::flags::{Flags, planner_gates};
+use crate::front::{Aborting, Front};
 use crate::stores::{PullJobs, Stores};
-use crate::webhooks::{self, flags::Source};
 
 /// A stopping leader gives plans that are being carried out this long to end.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -61,28 +58,33 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         back_off: flags.back_off(),
         seed,
     };
-    let (webhook, webhook_state) = webhook(flags, &gates, &shared, &stores).await?;
-    let _webhook = Aborting(webhook);
-    let _servers = Aborting(serve(flags, &shared, webhook_state).await?);
+    let conditions =
+        if is_since((1, 28), &server.major, &server.minor) { Conditions::Known } else { Conditions::Unknown };
+    let front = Front::open(flags, &gates, &shared, &stores).await?;
     let queue = Arc::new(Queue::new(flags.back_off()));
     CloneSets::wake(&stores, &queue);
     // A standby keeps its caches warm: the watches run before and without leading.
     let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
     let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
 
+    // `pods/resize` exists from 1.32 on (SM-36).
     let resize =
-        if has_resize_endpoint(&server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
+        if is_since((1, 32), &server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
     let planner =
         CloneSets::new(Arc::clone(&stores), planner_gates(&gates), resize, flags.preparing_delete());
     let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
     let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
     tokio::select! {
         biased;
-        signal = stop_signal() => return signal,
+        signal = stop_signal() => {
+            front.close().await;
+            return signal;
+        }
         () = ready(&stores, candidate.as_ref()) => {}
     }
     shared.metrics.leads(Leading::Yes);
     tracing::info!(clonesets = stores.clonesets.len(), pods = stores.pods.len(), "leading");
+    let _selecting = front.select_pods(flags, &gates, &stores, conditions);
     let workers = controller.start(flags.cloneset_workers);
     let outcome = tokio::select! {
         biased;
@@ -90,29 +92,15 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
     };
     queue.close();
-    wait_for(workers).await;
-    if let Some(candidate) = &candidate {
-        candidate.release().await;
-    }
-    outcome
-}
-
-/// Every replica answers webhooks, whether it leads or not.
-async fn webhook(
-    flags: &Flags,
-    gates: &FeatureGates,
-    shared: &Shared,
-    stores: &Arc<Stores>,
-) -> anyhow::Result<(Vec<JoinHandle<()>>, Option<watch::Receiver<State>>)> {
-    let cx = webhooks::Context {
-        client: shared.client.clone(),
-        stores: Arc::clone(stores),
-        gates: planner_gates(gates),
+    // The lead is given back while webhooks are still answered.
+    let step_down = async {
+        wait_for(workers).await;
+        if let Some(candidate) = &candidate {
+            candidate.release().await;
+        }
     };
-    let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
-    let started = webhooks::start(&flags.webhook, Arc::new(cx), source, Arc::clone(&shared.metrics)).await?;
-    let (tasks, state) = started.map(|started| (started.tasks, started.state)).unzip();
-    Ok((tasks.unwrap_or_default(), state))
+    tokio::join!(step_down, front.close());
+    outcome
 }
 
 /// Caches are filled first, so that a new leader acts at once.
@@ -150,39 +138,9 @@ async fn client(flags: &Flags) -> anyhow::Result<Client> {
             Config::infer().await.context("no kubeconfig was given and this is not a pod of a cluster")?
         }
     };
-    Ok(Client::try_from(config)?)
-}
-
-async fn serve(
-    flags: &Flags,
-    shared: &Shared,
-    webhook: Option<watch::Receiver<State>>,
-) -> anyhow::Result<Vec<JoinHandle<()>>> {
-    let mut tasks = Vec::new();
-    if let Some(listener) = listen(&flags.health_probe_addr).await? {
-        let serving = health::serve_health(listener, Arc::clone(&shared.caches), webhook);
-        tasks.push(tokio::spawn(async move { report(serving.await) }));
-    }
-    if let Some(listener) = listen(&flags.metrics_addr).await? {
-        let serving = health::serve_metrics(listener, Arc::clone(&shared.metrics));
-        tasks.push(tokio::spawn(async move { report(serving.await) }));
-    }
-    Ok(tasks)
-}
-
-/// `0` switches a server off, as with the original's library.
-async fn listen(address: &str) -> anyhow::Result<Option<TcpListener>> {
-    if address == "0" {
-        return Ok(None);
-    }
-    let parsed = health::address(address).map_err(anyhow::Error::msg)?;
-    let listener = TcpListener::bind(parsed).await;
-    listener.map(Some).with_context(|| format!("{address} cannot be listened on: is it in use?"))
-}
-
-fn report(ended: std::io::Result<()>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "an HTTP server of the manager ended");
+    match flags.limit() {
+        Some(limit) => Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build()),
+        None => Ok(Client::try_from(config)?),
     }
 }
 
@@ -206,11 +164,11 @@ fn seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// `pods/resize` exists from 1.32 on (SM-36); what cannot be read counts as older.
-fn has_resize_endpoint(major: &str, minor: &str) -> bool {
+/// What cannot be read counts as older.
+fn is_since(version: (u32, u32), major: &str, minor: &str) -> bool {
     let number =
         |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u32>();
-    matches!((number(major), number(minor)), (Ok(major), Ok(minor)) if (major, minor) >= (1, 32))
+    matches!((number(major), number(minor)), (Ok(major), Ok(minor)) if (major, minor) >= version)
 }
 
 async fn stop_signal() -> anyhow::Result<()> {
@@ -222,30 +180,27 @@ async fn stop_signal() -> anyhow::Result<()> {
         _ = terminate.recv() => {}
     }
     tracing::info!("stopping");
-    Ok(())
-}
-
-/// Tasks that end with the scope.
-struct Aborting(Vec<JoinHandle<()>>);
-
-impl Drop for Aborting {
-    fn drop(&mut self) {
-        for task in &self.0 {
-            task.abort();
+    // A second signal does not wait for anything.
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
         }
-    }
+        std::process::exit(1);
+    });
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::has_resize_endpoint;
+    use super::is_since;
 
     #[test]
     fn sm_36_resize_endpoint_from_1_32_on() {
         for (major, minor, expected) in
             [("1", "32", true), ("1", "31+", false), ("2", "0", true), ("x", "40", false)]
         {
-            assert_eq!(has_resize_endpoint(major, minor), expected, "{major}.{minor}");
+            assert_eq!(is_since((1, 32), major, minor), expected, "{major}.{minor}");
         }
     }
 }

@@ -9,15 +9,16 @@ pub enum Stage {
     Beta,
 }
 
+/// One gate of the table.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    name: &'static str,
-    stage: Stage,
-    default: State,
+pub struct Known {
+    pub name: &'static str,
+    pub stage: Stage,
+    pub default: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub enum State {
     On,
     Off,
 }
@@ -95,6 +96,16 @@ const NEEDS: [(&str, &[&str]); 3] = [
     ),
     ("ResourcesDeletionProtection", &["DeletionProtectionForCRDCascadingGate"]),
 ];
+
+/// All gates, in the order of the specification.
+pub fn table() -> impl Iterator<Item = &'static Known> {
+    KNOWN.iter()
+}
+
+/// Gates that are off whenever another one is: that one, and those.
+pub fn dependents() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    NEEDS.into_iter()
+}
 
 /// The gates of this process, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::cache::Caches;
 use crate::certs::State;
 use crate::metrics::Metrics;
+pub use crate::webhook::OwnWebhook;
 
 /// Go writes `:8080` for all addresses.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
@@ -20,31 +21,61 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     full.parse().map_err(|_| format!("{text} is not an address: write HOST:PORT or :PORT"))
 }
 
-/// Serves `/healthz` and `/readyz` until aborted. Ready once all caches are filled and webhooks can be answered.
-pub async fn serve_health(
-    listener: TcpListener,
-    caches: Arc<Caches>,
-    webhook: Option<watch::Receiver<State>>,
-) -> io::Result<()> {
+/// Whether the process is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Running,
+    Stopping,
+}
+
+/// What being ready depends on.
+#[derive(Clone)]
+pub struct Readiness {
+    pub caches: Arc<Caches>,
+    /// How far certificates are; none without a webhook server.
+    pub state: Option<watch::Receiver<State>>,
+    pub own: Option<OwnWebhook>,
+    pub life: watch::Receiver<Life>,
+}
+
+impl Readiness {
+    /// Why requests should not come here, if so.
+    async fn missing(&self) -> Result<(), String> {
+        if *self.life.borrow() == Life::Stopping {
+            return Err("stopping".to_owned());
+        }
+        if let Some(State::Starting(why)) = self.state.as_ref().map(|state| state.borrow().clone()) {
+            return Err(format!("webhook-ready: {why}"));
+        }
+        if let Some(own) = &self.own {
+            own.check().await.map_err(|why| format!("webhook-ready: {why}"))?;
+        }
+        let missing: Vec<&str> = self.caches.unsynced().iter().map(|resource| resource.plural).collect();
+        if missing.is_empty() { Ok(()) } else { Err(format!("not listed yet: {}", missing.join(", "))) }
+    }
+}
+
+/// Serves `/healthz` and `/readyz` until aborted. All of the process runs on one thread: that `/healthz` answers means
+/// that nothing holds it up (CH-B6).
+pub async fn serve_health(listener: TcpListener, readiness: Readiness) -> io::Result<()> {
+    axum::serve(listener, health(readiness)).await
+}
+
+fn health(readiness: Readiness) -> Router {
     let ready = move || {
-        let (caches, webhook) = (Arc::clone(&caches), webhook.clone());
+        let readiness = readiness.clone();
         async move {
-            if let Some(State::Starting(why)) = webhook.map(|state| state.borrow().clone()) {
-                return (StatusCode::SERVICE_UNAVAILABLE, format!("webhook-ready: {why}"));
+            match readiness.missing().await {
+                Ok(()) => (StatusCode::OK, "ok".to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
             }
-            let missing: Vec<&str> = caches.unsynced().iter().map(|resource| resource.plural).collect();
-            if missing.is_empty() {
-                return (StatusCode::OK, "ok".to_owned());
-            }
-            (StatusCode::SERVICE_UNAVAILABLE, format!("not listed yet: {}", missing.join(", ")))
         }
     };
-    let router = Router::new()
+    Router::new()
         .route("/healthz", get(async || "ok"))
         .route("/healthz/ping", get(async || "ok"))
         .route("/readyz", get(ready.clone()))
-        .route("/readyz/webhook-ready", get(ready));
-    axum::serve(listener, router).await
+        .route("/readyz/webhook-ready", get(ready))
 }
 
 /// Serves `/metrics` until aborted.
@@ -58,7 +89,39 @@ pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) -> io::
 
 #[cfg(test)]
 mod tests {
-    use super::address;
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn ask(router: &Router, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let text = to_bytes(response.into_body(), 1 << 10).await.unwrap();
+        (status, String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// PL-B4, PL-B11, PL-B12: not ready says why, and stopping comes before everything else; alive all the time.
+    #[tokio::test]
+    async fn pl_b4_pl_b11_pl_b12_readiness_says_what_is_missing() {
+        let (state, states) = watch::channel(State::Starting("no CA yet".to_owned()));
+        let (life, lives) = watch::channel(Life::Running);
+        let readiness =
+            Readiness { caches: Arc::new(Caches::default()), state: Some(states), own: None, life: lives };
+        let router = health(readiness);
+
+        let no_ca = (StatusCode::SERVICE_UNAVAILABLE, "webhook-ready: no CA yet".to_owned());
+        assert_eq!(ask(&router, "/readyz").await, no_ca);
+        state.send_replace(State::Ready);
+        for path in ["/readyz", "/readyz/webhook-ready", "/healthz", "/healthz/ping"] {
+            assert_eq!(ask(&router, path).await, (StatusCode::OK, "ok".to_owned()), "{path}");
+        }
+        life.send_replace(Life::Stopping);
+        assert_eq!(ask(&router, "/readyz").await, (StatusCode::SERVICE_UNAVAILABLE, "stopping".to_owned()));
+        assert_eq!(ask(&router, "/healthz").await.0, StatusCode::OK);
+    }
 
     #[test]
     fn addresses_as_go_writes_them() {

@@ -18,10 +18,12 @@ pub mod gates;
 pub mod health;
 pub mod key;
 pub mod lease;
+pub mod limit;
 pub mod metrics;
 pub mod queue;
 pub mod resource;
 pub mod webhook;
+mod webhook_counts;
 
 #[cfg(test)]
 mod testing;

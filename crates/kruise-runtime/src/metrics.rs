@@ -5,8 +5,11 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::webhook_counts::WebhookCounts;
+pub use crate::webhook_counts::{Admission, Allowed};
+
 /// Upper bounds of the reconcile time histogram, in seconds, as text: they are labels.
-const BUCKETS: [(&str, f64); 38] = [
+const BUCKETS: [(&str, f64); 40] = [
     ("0.005", 0.005),
     ("0.01", 0.01),
     ("0.025", 0.025),
@@ -42,8 +45,10 @@ const BUCKETS: [(&str, f64); 38] = [
     ("10", 10.0),
     ("15", 15.0),
     ("20", 20.0),
+    ("25", 25.0),
     ("30", 30.0),
     ("40", 40.0),
+    ("50", 50.0),
     ("60", 60.0),
 ];
 
@@ -64,15 +69,7 @@ pub enum ResultLabel {
 pub struct Metrics {
     controllers: Mutex<BTreeMap<&'static str, Arc<Mutex<Counts>>>>,
     is_leader: Mutex<bool>,
-    webhooks: Mutex<Answered>,
-}
-
-/// What the webhook server answered.
-#[derive(Debug, Default)]
-struct Answered {
-    /// By path and code.
-    answers: BTreeMap<(String, u16), u64>,
-    panics: u64,
+    webhooks: Mutex<WebhookCounts>,
 }
 
 /// The metrics of one controller.
@@ -86,10 +83,7 @@ struct Counts {
     workers: usize,
     active: usize,
     depth: usize,
-    /// Reconciles per bound of `BUCKETS`; empty before the first.
-    buckets: Vec<u64>,
-    seconds: f64,
-    reconciles: u64,
+    times: Times,
 }
 
 impl Metrics {
@@ -103,17 +97,31 @@ impl Metrics {
 
     /// Shows a path before its first request, so that a rate can be computed from the first one on.
     pub fn webhook(&self, path: &str) {
-        for code in [200, 500] {
-            lock(&self.webhooks).answers.entry((path.to_owned(), code)).or_default();
-        }
+        lock(&self.webhooks).show(path);
     }
 
-    pub fn webhook_answered(&self, path: &str, code: u16) {
-        *lock(&self.webhooks).answers.entry((path.to_owned(), code)).or_default() += 1;
+    /// A request arrived on a path.
+    pub fn webhook_asked(&self, path: &str) {
+        lock(&self.webhooks).asked(path);
+    }
+
+    /// It was answered; every [`Metrics::webhook_asked`] is followed by one.
+    pub fn webhook_answered(&self, path: &str, code: u16, took: Duration) {
+        lock(&self.webhooks).answered(path, code, took);
+    }
+
+    /// It was a question about an object, and this is what was said.
+    pub fn admitted(&self, admission: Admission) {
+        lock(&self.webhooks).admitted(admission);
     }
 
     pub fn webhook_panicked(&self) {
-        lock(&self.webhooks).panics += 1;
+        lock(&self.webhooks).panicked();
+    }
+
+    /// Requests of all paths that are being answered.
+    pub fn webhooks_in_flight(&self) -> u64 {
+        lock(&self.webhooks).in_flight()
     }
 
     /// The page that Prometheus reads.
@@ -155,7 +163,8 @@ impl Metrics {
         }
         page.family("controller_runtime_reconcile_time_seconds", "histogram", "Time per reconcile");
         for (name, counts) in controllers.iter() {
-            page.histogram("controller_runtime_reconcile_time_seconds", name, &lock(counts));
+            let labels = format!("controller=\"{name}\"");
+            page.histogram("controller_runtime_reconcile_time_seconds", &labels, &lock(counts).times);
         }
         lock(&self.webhooks).render(&mut page);
         let leads = u64::from(*lock(&self.is_leader));
@@ -188,13 +197,7 @@ impl ControllerMetrics {
         counts.active = counts.active.saturating_sub(1);
         *counts.results.entry(result).or_default() += 1;
         counts.depth = depth;
-        counts.reconciles += 1;
-        counts.seconds += took.as_secs_f64();
-        counts.buckets.resize(BUCKETS.len(), 0);
-        let position = BUCKETS.iter().position(|(_, bound)| took.as_secs_f64() <= *bound);
-        if let Some(bucket) = position.and_then(|position| counts.buckets.get_mut(position)) {
-            *bucket += 1;
-        }
+        counts.times.add(took);
     }
 
     pub fn panicked(&self) {
@@ -213,45 +216,51 @@ impl ResultLabel {
     }
 }
 
-impl Answered {
-    fn render(&self, page: &mut Page) {
-        page.family("controller_runtime_webhook_requests_total", "counter", "Webhook requests by code");
-        for ((path, code), count) in &self.answers {
-            let labels = format!("code=\"{code}\",webhook=\"{path}\"");
-            page.line("controller_runtime_webhook_requests_total", &labels, count);
-        }
-        page.family("controller_runtime_webhook_panics_total", "counter", "Webhooks that panicked");
-        page.line("controller_runtime_webhook_panics_total", "", self.panics);
-    }
-}
-
-struct Page(String);
+/// The page in the making.
+pub(crate) struct Page(String);
 
 impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+    pub fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    fn histogram(&mut self, name: &str, controller: &str, counts: &Counts) {
+    pub fn histogram(&mut self, name: &str, labels: &str, times: &Times) {
         let mut sum = 0;
         for (position, (bound, _)) in BUCKETS.iter().enumerate() {
-            sum += counts.buckets.get(position).unwrap_or(&0);
-            self.line(&format!("{name}_bucket"), &format!("controller=\"{controller}\",le=\"{bound}\""), sum);
+            sum += times.buckets.get(position).unwrap_or(&0);
+            self.line(&format!("{name}_bucket"), &format!("{labels},le=\"{bound}\""), sum);
         }
-        self.line(
-            &format!("{name}_bucket"),
-            &format!("controller=\"{controller}\",le=\"+Inf\""),
-            counts.reconciles,
-        );
-        self.line(&format!("{name}_sum"), &format!("controller=\"{controller}\""), counts.seconds);
-        self.line(&format!("{name}_count"), &format!("controller=\"{controller}\""), counts.reconciles);
+        self.line(&format!("{name}_bucket"), &format!("{labels},le=\"+Inf\""), times.count);
+        self.line(&format!("{name}_sum"), labels, times.seconds);
+        self.line(&format!("{name}_count"), labels, times.count);
+    }
+}
+
+/// How long things took.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Times {
+    /// Per bound of `BUCKETS`; empty before the first.
+    buckets: Vec<u64>,
+    seconds: f64,
+    count: u64,
+}
+
+impl Times {
+    pub fn add(&mut self, took: Duration) {
+        self.count += 1;
+        self.seconds += took.as_secs_f64();
+        self.buckets.resize(BUCKETS.len(), 0);
+        let position = BUCKETS.iter().position(|(_, bound)| took.as_secs_f64() <= *bound);
+        if let Some(bucket) = position.and_then(|position| self.buckets.get_mut(position)) {
+            *bucket += 1;
+        }
     }
 }
 

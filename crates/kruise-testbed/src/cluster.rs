@@ -8,9 +8,11 @@ use kube::{Client, Config};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::TestbedError;
+use crate::certs::Subject;
 use crate::components::{self, Binaries, Component};
 use crate::control_plane::{self, Addresses, Files, Services};
 use crate::keeper::{Keeper, Start};
+use crate::kubeconfig;
 use crate::node::{self, Ground, Parts, RealNode};
 use crate::registry::Registry;
 
@@ -156,6 +158,18 @@ impl Cluster {
 
     pub fn kubeconfig(&self) -> &Path {
         &self.files.admin_kubeconfig
+    }
+
+    /// A kubeconfig for one more user, who may do what the cluster's roles say.
+    pub fn kubeconfig_of(&self, user: &str) -> Result<PathBuf, TestbedError> {
+        let file = user.replace(':', "_");
+        let path = self.dir().join(format!("{file}.kubeconfig"));
+        if path.is_file() {
+            return Ok(path);
+        }
+        let subject = Subject { common_name: user, ..Subject::default() };
+        let pair = self.files.authority.issue(&file, &subject)?;
+        kubeconfig::write(&path, &self.addresses.server(), &self.files.authority.ca(), &pair)
     }
 
     pub fn kubectl(&self) -> PathBuf {

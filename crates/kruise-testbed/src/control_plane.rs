@@ -177,13 +177,18 @@ pub fn scheduler(files: &Files, at: &Addresses, binaries: &Binaries) -> Start {
     files.start("kube-scheduler", binaries.path("kube-scheduler"), controller(kubeconfig, pair, at.scheduler))
 }
 
-/// Adds an audit log of all writes: the benchmark counts them by user agent.
+/// Adds an audit log of all writes: the benchmark counts them by user agent. Of the manager's account also what it reads:
+/// that is compared with its roles.
 pub fn audit(files: &Files, start: &mut Start) -> Result<(), TestbedError> {
     let policy = json!({
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
-        "rules": [{"level": "None", "verbs": ["get", "list", "watch"]}, {"level": "Metadata"}],
+        "rules": [
+            {"level": "Metadata", "users": [crate::manager::USER]},
+            {"level": "None", "verbs": ["get", "list", "watch"]},
+            {"level": "Metadata"},
+        ],
     });
     let path = files.dir.join("audit-policy.json");
     std::fs::write(&path, policy.to_string())

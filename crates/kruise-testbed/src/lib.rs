@@ -10,6 +10,7 @@
 pub mod bench;
 mod cargo;
 pub mod certs;
+pub mod chart;
 pub mod cluster;
 pub mod components;
 mod control_plane;

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
+use crate::chart::{self, Chart};
 use crate::{Cluster, TestbedError, cargo};
 
 /// Its name among the parts of the cluster.
@@ -15,6 +16,12 @@ pub const PART: &str = "kruise-manager";
 
 /// Where the lease is.
 const NAMESPACE: &str = "kruise-system";
+
+/// Whom the chart's roles are for. Managers of tests are this user: what the roles do not grant fails the tests.
+pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";
+
+/// The templates of the chart that say what the manager may do, and what they need to be applied.
+const ROLES: [&str; 3] = ["templates/rbac.yaml", "templates/serviceaccount.yaml", "templates/namespace.yaml"];
 
 /// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
 pub struct Own<'a> {
@@ -25,9 +32,9 @@ pub struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Not started yet. Others act on other namespaces, so it needs no lease; `extra` flags are added.
+    /// Not started yet; the cluster knows the roles ([`authorize`]). Others act on other namespaces, so it needs no lease; `extra` flags are added.
     pub fn of(cluster: &'a Cluster, namespace: &str, extra: &[&str]) -> Result<Self, TestbedError> {
-        let mut args = args(cluster.kubeconfig());
+        let mut args = args(&cluster.kubeconfig_of(USER)?);
         args.push(format!("--namespace={namespace}"));
         args.push("--enable-leader-election=false".to_owned());
         args.extend(extra.iter().map(|&flag| flag.to_owned()));
@@ -55,10 +62,21 @@ impl<'a> Own<'a> {
 
 /// Starts the manager; it ends with the cluster. Returns its process id.
 pub async fn start(cluster: &Cluster, program: &Path, extra: &[String]) -> Result<u32, TestbedError> {
-    namespace(&cluster.client()).await?;
-    let mut args = args(cluster.kubeconfig());
+    let gates = extra.iter().find_map(|arg| arg.strip_prefix("--feature-gates=")).unwrap_or_default();
+    let kubeconfig = authorize(cluster, gates).await?;
+    let mut args = args(&kubeconfig);
     args.extend_from_slice(extra);
     cluster.spawn(PART, program.to_owned(), args)
+}
+
+/// Applies the roles that the chart renders for these feature gates; the kubeconfig of the one who has them.
+pub async fn authorize(cluster: &Cluster, gates: &str) -> Result<PathBuf, TestbedError> {
+    let chart = Chart::find().await?;
+    let gates = format!("featureGates={}", gates.replace(',', "\\,"));
+    let mut args = vec!["--set-string", &gates];
+    args.extend(ROLES.iter().flat_map(|template| ["--show-only", *template]));
+    chart::apply(cluster, &chart.rendered(&args).await?).await?;
+    cluster.kubeconfig_of(USER)
 }
 
 /// What every manager of a test cluster is started with: its ports are not for others.

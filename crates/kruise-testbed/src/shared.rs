@@ -15,6 +15,8 @@ use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 /// Enough for zones, for spreading and for a node or two to go away.
 const NODES: usize = 12;
 
+const ALL_GATES: &str = "AllAlpha=true";
+
 /// The cluster that all tests of one process share.
 pub struct Shared {
     pub cluster: Cluster,
@@ -37,7 +39,7 @@ impl Flavour {
     fn manager_args(self) -> Option<Vec<String>> {
         match self {
             Self::Defaults => Some(Vec::new()),
-            Self::AllGates => Some(vec!["--feature-gates=AllAlpha=true".to_owned()]),
+            Self::AllGates => Some(vec![format!("--feature-gates={ALL_GATES}")]),
             Self::NoManager => None,
         }
     }
@@ -149,8 +151,9 @@ async fn start(flavour: Flavour) -> Result<Shared, TestbedError> {
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, NODES).await?;
     let provisioner = Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await?).await?;
     crds::install(&cluster.client()).await?;
-    if let Some(args) = flavour.manager_args() {
-        manager::start(&cluster, &program, &args).await?;
+    match flavour.manager_args() {
+        Some(args) => drop(manager::start(&cluster, &program, &args).await?),
+        None => drop(manager::authorize(&cluster, ALL_GATES).await?),
     }
     Ok(Shared { cluster, nodes, _provisioner: provisioner })
 }

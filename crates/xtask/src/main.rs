@@ -3,8 +3,10 @@
 mod arch;
 mod crds;
 mod deny;
+mod generated;
 mod play;
 mod test;
+mod yaml;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -32,6 +34,8 @@ enum Chore {
     Deny,
     /// Write the custom resource definitions
     Crds(crds::Crds),
+    /// Write everything that is generated: definitions, the chart's roles, gates and webhooks, tables in the documents
+    Gen(generated::Gen),
     /// Start a cluster and the manager
     Run(play::Run),
     /// Roll out a sample on the running cluster
@@ -56,6 +60,9 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Arch => arch::check(),
         Chore::Deny => deny::check(),
         Chore::Crds(arguments) => crds::run(&arguments),
+        Chore::Gen(arguments) => {
+            crds::run(&crds::Crds { check: arguments.check }).and_then(|()| generated::run(&arguments))
+        }
         Chore::Run(arguments) => play::run(&arguments),
         Chore::Demo => play::demo(),
         Chore::Bench(arguments) => play::bench(&arguments),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{arch, cargo, crds};
+use crate::{arch, cargo, crds, generated};
 
 /// Crates whose tests need a cluster; all others are unit tests.
 const CLUSTER: &str = "control-plane-tests";
@@ -64,6 +64,7 @@ impl Part {
                 ("format", || tool(cargo().args(["fmt", "--all", "--check"]))),
                 ("architecture", || arch::check().map(|()| Counts::default())),
                 ("custom resource definitions", || crds::check().map(|()| Counts::default())),
+                ("chart and documents", || generated::check().map(|()| Counts::default())),
                 ("clippy", || {
                     tool(cargo().args([
                         "clippy",
@@ -86,14 +87,14 @@ impl Part {
                 tests(&mut all)
             })],
             Self::Cluster => vec![
-                ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes"]))),
+                ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "helm"]))),
                 ("control plane tests", || {
                     // They wait most of the time: for pods, for leases, for a node to be given up.
                     tests(cargo().args(["test", "--package", CLUSTER, "--", "--test-threads=12"]))
                 }),
             ],
             Self::Node => vec![
-                ("node parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "containerd"]))),
+                ("node parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "containerd", "helm"]))),
                 ("node tests", || tests(cargo().args(["test", "--package", NODE, "--", "--nocapture"]))),
             ],
         }

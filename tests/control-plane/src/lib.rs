@@ -5,7 +5,13 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod chart;
+#[cfg(test)]
 mod cloneset;
+#[cfg(test)]
+mod outage;
+#[cfg(test)]
+mod permissions;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]

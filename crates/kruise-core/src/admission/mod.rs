@@ -1,4 +1,8 @@
-//! What admission says about an object: faults with the field they are at, warnings. Shared by all kinds.
+//! What admission says about an object: faults with the field they are at, warnings. Shared by all kinds. And pods: what
+//! is done to a new one ([`pod`]), and which ones we are asked about at all ([`selection`]).
+
+pub mod pod;
+pub mod selection;
 
 use std::fmt;
 

@@ -1,14 +1,21 @@
 //! What the manager's webhooks look like to the API server: the entries that are made where a configuration is missing
 //! (PL-B3), and the names of the CRDs whose conversion calls us.
 
-use kruise_api::names::APPS_GROUP;
+use std::collections::BTreeSet;
+
+use kruise_api::names::{self, APPS_GROUP};
+use kruise_core::admission::selection::{Conditions, select};
 use serde_json::{Value, json};
+
+/// Called for pods; registered only for those that some object of ours concerns.
+pub const MUTATE_POD: &str = "/mutate-pod";
+/// Called for pods by configurations of the original; no rule of ours needs it yet.
+pub const VALIDATE_POD: &str = "/validate-pod";
 
 /// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
 /// installed configuration of the original, which fails closed, does not lock these kinds.
-const WITHOUT_RULES_YET: [&str; 25] = [
-    "/mutate-pod",
-    "/validate-pod",
+const WITHOUT_RULES_YET: [&str; 24] = [
+    VALIDATE_POD,
     "/validate-apps-deployment",
     "/validate-apps-replicaset",
     "/validate-apps-statefulset",
@@ -47,7 +54,7 @@ pub fn without_rules_yet() -> impl Iterator<Item = String> {
 
 /// Entries of `kruise-mutating-webhook-configuration`.
 pub fn mutating() -> Vec<Value> {
-    vec![entry("mcloneset.kb.io", "/mutate-apps-kruise-io-cloneset", &["CREATE", "UPDATE"])]
+    vec![pods(), entry("mcloneset.kb.io", "/mutate-apps-kruise-io-cloneset", &["CREATE", "UPDATE"])]
 }
 
 /// Entries of `kruise-validating-webhook-configuration`.
@@ -61,6 +68,19 @@ pub fn conversion_crds() -> Vec<String> {
     crds.filter(|crd| crd.pointer("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook"))
         .filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned))
         .collect()
+}
+
+/// For nobody at first: whoever leads selects the pods.
+fn pods() -> Value {
+    let mut pods = entry("mpod.kb.io", MUTATE_POD, &["CREATE"]);
+    let nobody = select(&BTreeSet::new(), names::NAMESPACE, Conditions::Unknown);
+    if let Some(fields) = pods.as_object_mut() {
+        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        fields.insert("rules".to_owned(), json!([rule]));
+        fields.insert("namespaceSelector".to_owned(), nobody.namespace_selector);
+        fields.insert("objectSelector".to_owned(), nobody.object_selector);
+    }
+    pods
 }
 
 /// Fails closed, as the original's chart: only objects of ours depend on it.

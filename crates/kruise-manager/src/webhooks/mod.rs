@@ -1,9 +1,10 @@
 //! Which paths the webhook server has, and what a handler of each may look up. Decides nothing.
 
 mod cloneset;
-mod configuration;
+pub mod configuration;
 mod dry_run;
 pub mod flags;
+pub mod pods;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 use crate::stores::Stores;
 use cloneset::Lookups;
-pub use start::start;
+pub use start::{Started, start};
 
 /// What handlers share.
 pub struct Context {
@@ -44,8 +45,17 @@ pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
             .admission(&format!("/mutate-apps-kruise-io{suffix}"), mutate_cloneset(cx))
             .admission(&format!("/validate-apps-kruise-io{suffix}"), validate_cloneset(cx));
     }
+    webhooks = webhooks.admission(configuration::MUTATE_POD, mutate_pod(cx));
     configuration::without_rules_yet().fold(webhooks, |webhooks, path| {
         webhooks.admission(&path, Arc::new(|_| async { Answer::allowed() }.boxed()))
+    })
+}
+
+fn mutate_pod(cx: &Arc<Context>) -> Handler {
+    let cx = Arc::clone(cx);
+    Arc::new(move |request| {
+        let cx = Arc::clone(&cx);
+        async move { pods::mutate(&request, &cx.gates) }.boxed()
     })
 }
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use kruise_runtime::certs::{Configuration, Keeper, State};
+use kruise_runtime::certs::{Configuration, Keeper, Selections, State};
 use kruise_runtime::clock::Clock;
 use kruise_runtime::metrics::Metrics;
 use kruise_runtime::webhook::{Serving, serve};
@@ -14,10 +14,17 @@ use tokio::task::JoinHandle;
 
 use super::{Context, configuration, flags::Source, flags::WebhookFlags};
 
+/// The chart's role of the manager: it goes with the release.
+const OWNER: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/kruise-manager-role";
+
 /// A running webhook server.
 pub struct Started {
-    pub tasks: Vec<JoinHandle<()>>,
+    /// Answers until the very end.
+    pub server: JoinHandle<()>,
+    /// Keeps certificates and configurations; ends as soon as we are told to stop.
+    pub keeper: Vec<JoinHandle<()>>,
     pub state: watch::Receiver<State>,
+    pub serving: Serving,
 }
 
 /// Listens, serves and keeps certificates; `None` where it is switched off.
@@ -26,6 +33,7 @@ pub async fn start(
     cx: Arc<Context>,
     source: Source,
     metrics: Arc<Metrics>,
+    selections: watch::Receiver<Selections>,
 ) -> anyhow::Result<Option<Started>> {
     if flags.webhook_port == 0 {
         return Ok(None);
@@ -45,14 +53,17 @@ pub async fn start(
         convert_path: super::CONVERT,
         serving: serving.clone(),
         state: sender,
+        selections,
+        owner: OWNER,
     };
+    let served = serving.clone();
     let server = tokio::spawn(async move {
-        if let Err(error) = serve(listener, router, serving).await {
+        if let Err(error) = serve(listener, router, served).await {
             tracing::error!(%error, "the webhook server ended");
         }
     });
     let late = tokio::spawn(report_late(state.clone(), flags.webhook_initialize_timeout));
-    Ok(Some(Started { tasks: vec![server, tokio::spawn(keeper.run()), late], state }))
+    Ok(Some(Started { server, keeper: vec![tokio::spawn(keeper.run()), late], state, serving }))
 }
 
 fn configurations() -> Vec<Configuration> {

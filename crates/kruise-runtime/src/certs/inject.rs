@@ -1,4 +1,6 @@
-//! Which bundle and address belong into a webhook configuration and into a CRD (WC-8, WC-10); pure.
+//! Which bundle, address and selectors belong into a webhook configuration and into a CRD (WC-8, WC-10); pure.
+
+use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -51,8 +53,23 @@ impl Endpoint {
     }
 }
 
+/// The fields of an entry that say which objects it is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    pub namespace_selector: Value,
+    pub object_selector: Value,
+    /// A list; empty for none.
+    pub match_conditions: Value,
+}
+
+/// Entries, by path, whose selection is decided while we run. With `None` somebody else, who leads, decides it: what is
+/// there stays.
+pub type Selections = BTreeMap<&'static str, Option<Selection>>;
+
+const SELECTORS: [&str; 3] = ["namespaceSelector", "objectSelector", "matchConditions"];
+
 /// The configuration with its entries pointing at us; `None` if it says so already. No entry is dropped.
-pub fn configured(configuration: &Value, endpoint: &Endpoint) -> Option<Value> {
+pub fn configured(configuration: &Value, endpoint: &Endpoint, selections: &Selections) -> Option<Value> {
     let mut wanted = configuration.clone();
     let current = configuration.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let noted = configuration.pointer("/metadata/annotations/template").and_then(Value::as_str);
@@ -67,6 +84,7 @@ pub fn configured(configuration: &Value, endpoint: &Endpoint) -> Option<Value> {
         // Fields that the API server has filled in are no difference.
         fill(entry, same);
         let Some(path) = path_of(entry) else { continue };
+        select(entry, same, selections.get(path.as_str()));
         let port = entry.pointer("/clientConfig/service/port").cloned().unwrap_or(Value::Null);
         if let Some(fields) = entry.as_object_mut() {
             fields.insert("clientConfig".to_owned(), endpoint.client_config(&path, &port));
@@ -76,6 +94,48 @@ pub fn configured(configuration: &Value, endpoint: &Endpoint) -> Option<Value> {
         fields.insert("webhooks".to_owned(), Value::Array(entries));
     }
     (wanted != *configuration).then_some(wanted)
+}
+
+/// The configuration with nothing but its selections changed: somebody else brings the certificates (WC-9).
+pub fn selected(configuration: &Value, selections: &Selections) -> Option<Value> {
+    let mut wanted = configuration.clone();
+    for entry in wanted.get_mut("webhooks").and_then(Value::as_array_mut)? {
+        let Some(path) = path_of(entry) else { continue };
+        let same = entry.clone();
+        select(entry, Some(&same), selections.get(path.as_str()));
+    }
+    (wanted != *configuration).then_some(wanted)
+}
+
+/// Whether every entry that has an address, or the conversion of a CRD, trusts this bundle.
+pub fn trusts(object: &Value, bundle: &[u8]) -> bool {
+    let entries = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
+    let conversion = object.pointer("/spec/conversion/webhook");
+    entries.chain(conversion).filter_map(|entry| entry.get("clientConfig")).all(|config| {
+        let text = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
+        // Whoever injects it may end it with another number of line ends.
+        STANDARD.decode(text).is_ok_and(|found| found.trim_ascii() == bundle.trim_ascii())
+    })
+}
+
+fn select(entry: &mut Value, same: Option<&Value>, selection: Option<&Option<Selection>>) {
+    let (Some(fields), Some(selection)) = (entry.as_object_mut(), selection) else { return };
+    let values = match selection {
+        Some(one) => [&one.namespace_selector, &one.object_selector, &one.match_conditions].map(Clone::clone),
+        // An entry that nobody has written yet is as narrow as the chart made it.
+        None => match same {
+            Some(live) => SELECTORS.map(|key| live.get(key).cloned().unwrap_or(Value::Null)),
+            None => return,
+        },
+    };
+    for (key, value) in SELECTORS.into_iter().zip(values) {
+        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if is_empty {
+            fields.shift_remove(key);
+        } else {
+            fields.insert(key.to_owned(), value);
+        }
+    }
 }
 
 /// The CRD with its conversion pointing at us; `None` if it does, or if it converts without a webhook.
@@ -149,7 +209,7 @@ mod tests {
 
     #[test]
     fn wc_8_entries_point_at_us_and_the_list_is_noted() {
-        let written = configured(&configuration(), &endpoint("")).unwrap();
+        let written = configured(&configuration(), &endpoint(""), &Selections::new()).unwrap();
 
         let config = &written["webhooks"][0]["clientConfig"];
         assert_eq!(config["caBundle"], "Y2E=");
@@ -158,17 +218,21 @@ mod tests {
             json!({"namespace": "ns", "name": "svc", "path": "/mutate", "port": 443})
         );
         assert!(written["metadata"]["annotations"]["template"].as_str().unwrap().contains("/mutate"));
-        assert_eq!(configured(&written, &endpoint("")), None, "nothing to write the second time");
+        assert_eq!(
+            configured(&written, &endpoint(""), &Selections::new()),
+            None,
+            "nothing to write the second time"
+        );
     }
 
     #[test]
     fn wrong_ca_is_replaced_and_defaults_of_the_api_server_are_no_difference() {
-        let mut stored = configured(&configuration(), &endpoint("")).unwrap();
+        let mut stored = configured(&configuration(), &endpoint(""), &Selections::new()).unwrap();
         stored["webhooks"][0]["matchPolicy"] = json!("Equivalent");
-        assert_eq!(configured(&stored, &endpoint("")), None);
+        assert_eq!(configured(&stored, &endpoint(""), &Selections::new()), None);
         stored["webhooks"][0]["clientConfig"]["caBundle"] = json!("b3RoZXI=");
 
-        let healed = configured(&stored, &endpoint("")).unwrap();
+        let healed = configured(&stored, &endpoint(""), &Selections::new()).unwrap();
 
         assert_eq!(healed["webhooks"][0]["clientConfig"]["caBundle"], "Y2E=");
         assert_eq!(healed["webhooks"][0]["matchPolicy"], "Equivalent");
@@ -176,11 +240,11 @@ mod tests {
 
     #[test]
     fn webhook_host_gives_urls_and_back() {
-        let written = configured(&configuration(), &endpoint("127.0.0.1")).unwrap();
+        let written = configured(&configuration(), &endpoint("127.0.0.1"), &Selections::new()).unwrap();
         assert_eq!(written["webhooks"][0]["clientConfig"]["url"], "https://127.0.0.1:9876/mutate");
-        let six = configured(&configuration(), &endpoint("::1")).unwrap();
+        let six = configured(&configuration(), &endpoint("::1"), &Selections::new()).unwrap();
         assert_eq!(six["webhooks"][0]["clientConfig"]["url"], "https://[::1]:9876/mutate");
-        let back = configured(&written, &endpoint("")).unwrap();
+        let back = configured(&written, &endpoint(""), &Selections::new()).unwrap();
         assert_eq!(back["webhooks"][0]["clientConfig"]["service"]["path"], "/mutate");
     }
 
@@ -196,5 +260,47 @@ mod tests {
             converted(&json!({"spec": {"conversion": {"strategy": "None"}}}), &endpoint(""), "/convert"),
             None
         );
+    }
+
+    fn selections(values: &[&str]) -> Selections {
+        let one = |values: &[&str]| Selection {
+            namespace_selector: json!({"matchExpressions": [{"key": "k", "operator": "In", "values": values}]}),
+            object_selector: json!({}),
+            match_conditions: json!([]),
+        };
+        Selections::from([("/mutate", (!values.is_empty()).then(|| one(values)))])
+    }
+
+    #[test]
+    fn leader_selects_and_others_keep_what_it_selected() {
+        let wide = configured(&configuration(), &endpoint(""), &selections(&[])).unwrap();
+        assert_eq!(wide["webhooks"][0].get("namespaceSelector"), None);
+
+        let narrow = configured(&wide, &endpoint(""), &selections(&["a"])).unwrap();
+
+        let values = narrow.pointer("/webhooks/0/namespaceSelector/matchExpressions/0/values").unwrap();
+        assert_eq!(*values, json!(["a"]));
+        assert_eq!(configured(&narrow, &endpoint(""), &selections(&["a"])), None);
+        assert_eq!(configured(&narrow, &endpoint(""), &selections(&[])), None, "a standby keeps it");
+        assert!(configured(&narrow, &endpoint(""), &selections(&["b"])).is_some());
+        let mut widened = narrow.clone();
+        widened["webhooks"][0].as_object_mut().unwrap().shift_remove("namespaceSelector");
+        assert_eq!(configured(&widened, &endpoint(""), &selections(&["a"])).unwrap(), narrow, "healed");
+    }
+
+    #[test]
+    fn wc_9_external_certificates_are_compared_and_only_selectors_written() {
+        let mut stored = configuration();
+        assert!(!trusts(&stored, b"ca"));
+        stored["webhooks"][0]["clientConfig"]["caBundle"] = json!(STANDARD.encode("ca\n"));
+        assert!(trusts(&stored, b"ca") && !trusts(&stored, b"other"));
+        let crd = json!({"spec": {"conversion": {"strategy": "None"}}});
+        assert!(trusts(&crd, b"ca"), "no conversion by webhook");
+
+        let written = selected(&stored, &selections(&["a"])).unwrap();
+
+        assert_eq!(written["webhooks"][0]["clientConfig"], stored["webhooks"][0]["clientConfig"]);
+        assert_eq!(written["metadata"], stored["metadata"]);
+        assert_eq!(selected(&written, &selections(&["a"])), None);
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::decide::{Policy, carry_out, next};
-use super::inject::{Address, Endpoint, configured, converted};
+use super::inject::{Address, Endpoint, Selections, configured, converted, selected, trusts};
 use super::material::{CA_CERT, Data, EXTERNAL_CA, Material};
 use super::store::{Location, StoreError, Written, api, call, found};
 use crate::clock::Clock;
@@ -64,6 +64,10 @@ pub struct Keeper {
     pub convert_path: &'static str,
     pub serving: Serving,
     pub state: watch::Sender<State>,
+    /// Whoever leads says here which objects entries are asked about.
+    pub selections: watch::Receiver<Selections>,
+    /// Path of a cluster-wide object of our release: a configuration that we have to make anew is removed with it.
+    pub owner: &'static str,
 }
 
 /// What was found right, by path: resourceVersion and bundle.
@@ -74,6 +78,7 @@ impl Keeper {
     pub async fn run(self) {
         let changed = Arc::new(Notify::new());
         let _watches = self.watches(&changed);
+        let mut selections = self.selections.clone();
         let mut known = Known::new();
         let mut retry = RETRY_FIRST;
         loop {
@@ -81,8 +86,12 @@ impl Keeper {
                 Ok(()) => {
                     self.state.send_replace(State::Ready);
                     retry = RETRY_FIRST;
-                    // Whatever comes first; both mean "look again".
-                    let _ = tokio::time::timeout(EVERY, changed.notified()).await;
+                    // Whatever comes first; all mean "look again".
+                    tokio::select! {
+                        () = changed.notified() => {}
+                        Ok(()) = selections.changed() => {}
+                        () = tokio::time::sleep(EVERY) => {}
+                    }
                     tokio::time::sleep(GATHER).await;
                 }
                 Err(error) => {
@@ -114,6 +123,9 @@ impl Keeper {
         let endpoint =
             Endpoint { address: self.address.clone(), bundle: bundle.cloned().unwrap_or_default() };
         let injected = self.inject(&endpoint, known).await;
+        if injected.is_ok() {
+            self.serving.trust(material.authorities.into_iter().map(|authority| authority.der).collect());
+        }
         let current = self.serving.current();
         let is_new = current.as_ref().is_none_or(|current| current.cert != serving.key.cert);
         if is_new && (injected.is_ok() || current.is_none()) {
@@ -153,7 +165,11 @@ impl Keeper {
             let object =
                 found(call(&self.client, Method::GET, &one, None).await).map_err(api(one.clone()))?;
             match object {
-                Some(object) => self.write(&one, configured(&object, endpoint)).await?,
+                Some(object) if self.is_external() => {
+                    trusted(&one, &object, endpoint)?;
+                    self.write(&one, selected(&object, &self.selections())).await?;
+                }
+                Some(object) => self.write(&one, configured(&object, endpoint, &self.selections())).await?,
                 None => self.create(configuration, &path, endpoint).await,
             }
         }
@@ -166,6 +182,10 @@ impl Keeper {
             }
             let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
             let crd = call(&self.client, Method::GET, &path, None).await.map_err(api(path.clone()))?;
+            if self.is_external() {
+                trusted(&path, &crd, endpoint)?;
+                continue;
+            }
             let wanted = converted(&crd, endpoint, self.convert_path);
             if wanted.is_none() {
                 known.insert(name.clone(), seen);
@@ -178,14 +198,9 @@ impl Keeper {
     /// Replaces exactly what was read; who was faster wrote the same, and the next look shows it.
     async fn write(&self, path: &str, wanted: Option<Value>) -> Result<(), StoreError> {
         let Some(wanted) = wanted else { return Ok(()) };
-        if matches!(self.location, Location::External { .. }) {
-            return Err(StoreError::Unfit(format!(
-                "{path} does not carry the CA of the external certificates: is its injection set up?"
-            )));
-        }
         match call(&self.client, Method::PUT, path, Some(&wanted)).await {
             Ok(_) => {
-                tracing::info!(path, "webhook address and CA written");
+                tracing::info!(path, "webhook address, CA and selectors written");
                 Ok(())
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
@@ -195,17 +210,38 @@ impl Keeper {
 
     /// A manager without its configuration serves on: somebody may have deleted it in an emergency and taken our right.
     async fn create(&self, configuration: &Configuration, path: &str, endpoint: &Endpoint) {
-        if matches!(self.location, Location::External { .. }) {
+        if self.is_external() {
             return;
         }
         let object = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": configuration.kind,
-            "metadata": {"name": configuration.name},
+            "metadata": {"name": configuration.name, "ownerReferences": self.owner_references().await},
             "webhooks": configuration.entries,
         });
-        let object = configured(&object, endpoint).unwrap_or(object);
+        let object = configured(&object, endpoint, &self.selections()).unwrap_or(object);
         if let Err(error) = call(&self.client, Method::POST, path, Some(&object)).await {
             tracing::warn!(%error, name = configuration.name, "the webhook configuration is missing and cannot be created");
+        }
+    }
+
+    /// None where the release has no such object; then nobody removes it but a human.
+    async fn owner_references(&self) -> Value {
+        let Ok(owner) = call(&self.client, Method::GET, self.owner, None).await else { return json!([]) };
+        let text = |path: &str| owner.pointer(path).cloned().unwrap_or_default();
+        json!([{
+            "apiVersion": text("/apiVersion"), "kind": text("/kind"),
+            "name": text("/metadata/name"), "uid": text("/metadata/uid"),
+        }])
+    }
+
+    fn selections(&self) -> Selections {
+        self.selections.borrow().clone()
+    }
+
+    fn is_external(&self) -> bool {
+        match self.location {
+            Location::External { .. } => true,
+            Location::Secret { .. } | Location::Directory(_) => false,
         }
     }
 
@@ -236,6 +272,16 @@ impl Keeper {
         }
         tasks
     }
+}
+
+/// WC-9, PL-B11: not ready, with the reason; whoever injects the CA will come.
+fn trusted(path: &str, object: &Value, endpoint: &Endpoint) -> Result<(), StoreError> {
+    if trusts(object, &endpoint.bundle) {
+        return Ok(());
+    }
+    Err(StoreError::Unfit(format!(
+        "{path} does not carry the CA of the external certificates: is its injection set up?"
+    )))
 }
 
 fn crds() -> ApiResource {

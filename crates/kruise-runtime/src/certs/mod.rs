@@ -14,7 +14,14 @@ mod material;
 mod store;
 
 pub use decide::{Policy, Step, next};
-pub use inject::{Address, Endpoint, configured, converted};
+pub use inject::{Address, Endpoint, Selection, Selections, configured, converted};
 pub use keeper::{Configuration, Keeper, State};
 pub use material::{Data, Material};
 pub use store::{Location, StoreError};
+
+/// New certificates for a name, as tests need them.
+#[cfg(test)]
+pub(crate) fn fresh(name: &str) -> Material {
+    let now = crate::clock::Clock::system().now();
+    Material::read(&issue::rotate("", name, now).unwrap_or_default())
+}

@@ -67,6 +67,9 @@ pub struct Cause {
 pub(super) struct Asker {
     api_version: String,
     uid: String,
+    /// Plural, for the counts.
+    pub resource: String,
+    pub operation: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -84,6 +87,8 @@ struct Review {
 struct WireRequest {
     uid: String,
     kind: WireKind,
+    #[serde(default)]
+    resource: WireResource,
     operation: Operation,
     #[serde(default)]
     namespace: String,
@@ -99,6 +104,23 @@ struct WireRequest {
 struct WireKind {
     version: String,
     kind: String,
+}
+
+#[derive(Deserialize, Default)]
+struct WireResource {
+    #[serde(default)]
+    resource: String,
+}
+
+impl Operation {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
 }
 
 impl Answer {
@@ -162,7 +184,12 @@ impl Denial {
 impl Asker {
     /// Somebody whose question could not be read.
     pub(super) fn unknown() -> Self {
-        Self { api_version: "admission.k8s.io/v1".to_owned(), uid: String::new() }
+        Self {
+            api_version: "admission.k8s.io/v1".to_owned(),
+            uid: String::new(),
+            resource: String::new(),
+            operation: "",
+        }
     }
 }
 
@@ -179,7 +206,12 @@ pub(super) fn read(body: &[u8]) -> Result<(Asker, Request), String> {
         ));
     }
     let request = review.request.ok_or("the AdmissionReview holds no request")?;
-    let asker = Asker { api_version: review.api_version, uid: request.uid };
+    let asker = Asker {
+        api_version: review.api_version,
+        uid: request.uid,
+        resource: request.resource.resource,
+        operation: request.operation.text(),
+    };
     let request = Request {
         operation: request.operation,
         version: request.kind.version,

@@ -7,12 +7,14 @@
 
 mod admission;
 mod conversion;
+mod own;
 mod patch;
 mod router;
 mod tls;
 
 pub use admission::{Answer, Cause, Denial, Operation, Request};
 pub use conversion::Convert;
+pub use own::OwnWebhook;
 pub use patch::patch;
 pub use router::{Handler, Webhooks};
 pub use tls::{Serving, serve};

@@ -12,15 +12,19 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::admission::{self, Answer, Asker, Request};
 use super::conversion::{self, Convert};
-use crate::metrics::Metrics;
+use crate::metrics::{Admission, Allowed, Metrics};
 
 /// An object is at most 1.5 MiB (etcd), a review holds two and what surrounds them; the original's bound.
 const ADMISSION_BYTES_MAX: usize = 7 << 20;
 /// A list is converted in one review: 5,000 objects of 12 KiB.
 const CONVERSION_BYTES_MAX: usize = 64 << 20;
+
+/// The usual number for a caller that did not wait for its answer.
+const HUNG_UP: u16 = 499;
 
 /// Answers one admission request.
 pub type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Answer> + Send + Sync>;
@@ -45,9 +49,15 @@ impl Webhooks {
         let answer = move |request: axum::extract::Request| {
             let (metrics, name, handler) = (Arc::clone(&metrics), name.clone(), Arc::clone(&handler));
             async move {
+                let asked = Asked::new(&metrics, &name);
                 let (asker, answer) = admit(request, &handler, &metrics).await;
-                metrics.webhook_answered(&name, answer.code());
-                json(&answer.review(&asker))
+                let allowed = if answer.denial.is_none() { Allowed::Yes } else { Allowed::No };
+                let code = answer.code();
+                let response = json(&answer.review(&asker));
+                let Asker { resource, operation, .. } = asker;
+                metrics.admitted(Admission { webhook: name.clone(), operation, resource, allowed });
+                asked.answered(code);
+                response
             }
         };
         self.router = self.router.route(path, post(answer));
@@ -62,8 +72,9 @@ impl Webhooks {
         let answer = move |request: axum::extract::Request| {
             let (metrics, name) = (Arc::clone(&metrics), name.clone());
             async move {
+                let asked = Asked::new(&metrics, &name);
                 let answer = converted(request, convert, &metrics).await;
-                metrics.webhook_answered(&name, answer.status().as_u16());
+                asked.answered(answer.status().as_u16());
                 answer
             }
         };
@@ -79,6 +90,31 @@ impl Webhooks {
 
     pub fn into_router(self) -> Router {
         self.router
+    }
+}
+
+/// A request between its arrival and its answer; counted down also when the caller hangs up.
+struct Asked<'a> {
+    metrics: &'a Metrics,
+    path: &'a str,
+    since: Instant,
+    code: u16,
+}
+
+impl<'a> Asked<'a> {
+    fn new(metrics: &'a Metrics, path: &'a str) -> Self {
+        metrics.webhook_asked(path);
+        Self { metrics, path, since: Instant::now(), code: HUNG_UP }
+    }
+
+    fn answered(mut self, code: u16) {
+        self.code = code;
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.metrics.webhook_answered(self.path, self.code, self.since.elapsed());
     }
 }
 
@@ -171,7 +207,7 @@ mod tests {
 
     fn question(name: &str) -> String {
         let kind = json!({"group": "g", "version": "v1", "kind": "Thing"});
-        let request = json!({"uid": "u", "operation": "CREATE", "name": name, "kind": kind, "object": {}});
+        let request = json!({"uid": "u", "operation": "CREATE", "name": name, "kind": kind, "resource": {"resource": "things"}, "object": {}});
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
             .to_string()
     }
@@ -184,6 +220,15 @@ mod tests {
         assert_eq!(review["response"]["warnings"], json!(["web"]));
         let line = "controller_runtime_webhook_requests_total{code=\"200\",webhook=\"/validate\"} 1";
         assert!(page.lines().any(|found| found == line), "{page}");
+        for line in [
+            "controller_runtime_webhook_requests_in_flight{webhook=\"/validate\"} 0",
+            "controller_runtime_webhook_latency_seconds_count{webhook=\"/validate\"} 1",
+            "kruise_webhook_admission_duration_seconds_count{webhook=\"/validate\"} 1",
+            // install/T24: the names that the troubleshooting guide has.
+            "kruise_webhook_admission_requests_total{webhook=\"/validate\",operation=\"CREATE\",resource=\"things\",allowed=\"true\"} 1",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line} is not in {page}");
+        }
     }
 
     #[tokio::test]

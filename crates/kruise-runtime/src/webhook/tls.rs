@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio::net::{TcpListener, TcpStream};
@@ -24,16 +25,32 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 /// The certificate that new connections get. None at first: until then handshakes fail.
 #[derive(Debug, Clone, Default)]
-pub struct Serving(Arc<RwLock<Option<Arc<CertifiedKey>>>>);
+pub struct Serving(Arc<RwLock<Installed>>);
+
+#[derive(Debug, Default)]
+struct Installed {
+    key: Option<Arc<CertifiedKey>>,
+    /// Whom the API server trusts.
+    authorities: Vec<CertificateDer<'static>>,
+}
 
 impl Serving {
     /// From now on, new connections get this one.
     pub fn install(&self, key: Arc<CertifiedKey>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).key = Some(key);
+    }
+
+    /// The API server was told to trust these.
+    pub fn trust(&self, authorities: Vec<CertificateDer<'static>>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).authorities = authorities;
     }
 
     pub fn current(&self) -> Option<Arc<CertifiedKey>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).key.clone()
+    }
+
+    pub(super) fn authorities(&self) -> Vec<CertificateDer<'static>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).authorities.clone()
     }
 }
 

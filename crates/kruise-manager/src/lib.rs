@@ -1,0 +1,61 @@
+//! The manager: parse flags, build the runtime, register kinds, run. The program is [`main`]; what the chart and the
+//! documents are generated from is public beside it.
+
+mod controllers;
+mod flags;
+mod front;
+mod objects;
+mod original_flags;
+pub mod permissions;
+mod run;
+mod stores;
+mod uninstall;
+mod webhooks;
+
+use std::process::ExitCode;
+
+pub use kruise_runtime::gates;
+pub use webhooks::configuration;
+
+/// Asks whether the cluster still needs us instead of running: what the chart's pre-delete hook calls.
+const UNINSTALL_CHECK: &str = "uninstall-check";
+
+/// The program.
+pub fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(UNINSTALL_CHECK) {
+        return on_one_thread(uninstall::check());
+    }
+    let (flags, ignored) = original_flags::parse(std::env::args_os());
+    run::logging(&flags);
+    for flag in ignored {
+        tracing::warn!(flag, "this flag of the original is accepted and has no effect");
+    }
+    on_one_thread(run::run(&flags))
+}
+
+/// Group and plural of the kinds that keep a release from being uninstalled.
+pub fn uninstall_checked() -> [(&'static str, &'static str); 10] {
+    uninstall::CHECKED.map(|(group, plural, _)| (group, plural))
+}
+
+/// All flags with their explanations, as `--help` shows them.
+pub fn help() -> String {
+    original_flags::command().render_long_help().to_string()
+}
+
+/// One thread: planning is microseconds, the rest is waiting; and one thread is one order of events.
+fn on_one_thread(program: impl Future<Output = anyhow::Result<()>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(program));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if tracing::enabled!(tracing::Level::ERROR) {
+                tracing::error!("{error:#}");
+            } else {
+                eprintln!("{error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Admission of pods, and for which pods we are asked at all: wiring of `kruise_core::admission`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kruise_core::admission::pod::{Steps, admit};
+use kruise_core::admission::selection::{Concern, Conditions, select};
+use kruise_core::gates::{Gate, Gates};
+use kruise_runtime::certs::{Selection, Selections};
+use kruise_runtime::webhook::{Answer, Operation, Request, patch};
+use tokio::sync::{Notify, watch};
+
+use super::configuration::{MUTATE_POD, VALIDATE_POD};
+use crate::stores::Stores;
+
+/// PW-1. A step that looks things up is handed in here; see [`concerns`] for the pods it is asked about.
+pub fn mutate(request: &Request, gates: &Gates) -> Answer {
+    match request.operation {
+        Operation::Create => {}
+        Operation::Update | Operation::Delete | Operation::Connect => return Answer::allowed(),
+    }
+    let admitted = admit(&request.object, gates, Steps::default());
+    Answer::patched(patch(&request.object, &admitted))
+}
+
+/// What the selection depends on.
+pub struct Selecting {
+    pub stores: Arc<Stores>,
+    pub gates: Gates,
+    pub pod_webhook: PodWebhook,
+    pub conditions: Conditions,
+    pub own_namespace: String,
+}
+
+/// Feature gate PodWebhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodWebhook {
+    On,
+    Off,
+}
+
+/// Before somebody leads, and where somebody else does: whatever is selected stays.
+pub fn nobody_decides() -> Selections {
+    Selections::from([(MUTATE_POD, None), (VALIDATE_POD, None)])
+}
+
+/// Wakes the selection when objects that [`concerns`] reads change. None of the kinds that exist needs it yet: their
+/// controllers make pods that are complete.
+pub fn wake(_stores: &Stores, _changed: &Arc<Notify>) {}
+
+/// Keeps the selection current for as long as we lead.
+pub async fn keep_selected(selecting: Selecting, changed: Arc<Notify>, out: watch::Sender<Selections>) {
+    loop {
+        let now = selecting.selections();
+        out.send_if_modified(|known| {
+            let is_new = *known != now;
+            *known = now;
+            is_new
+        });
+        changed.notified().await;
+    }
+}
+
+impl Selecting {
+    fn selections(&self) -> Selections {
+        let pods = match self.pod_webhook {
+            PodWebhook::On => concerns(&self.stores, &self.gates),
+            PodWebhook::Off => BTreeSet::new(),
+        };
+        // No rule of ours needs to be asked about changes and deletions of pods.
+        let none = BTreeSet::new();
+        Selections::from([(MUTATE_POD, Some(self.select(&pods))), (VALIDATE_POD, Some(self.select(&none)))])
+    }
+
+    fn select(&self, concerns: &BTreeSet<Concern>) -> Selection {
+        let selection = select(concerns, &self.own_namespace, self.conditions);
+        Selection {
+            namespace_selector: selection.namespace_selector,
+            object_selector: selection.object_selector,
+            match_conditions: selection.match_conditions,
+        }
+    }
+}
+
+/// The pods that something acts on when they are created. A kind that does adds its objects here, wakes the selection in
+/// [`wake`], and its step in [`mutate`].
+fn concerns(_stores: &Stores, gates: &Gates) -> BTreeSet<Concern> {
+    gates.on(Gate::PodReadinessGate).then_some(Concern::Everybody).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::stores::PullJobs;
+
+    fn selections(gates: Gates, pod_webhook: PodWebhook) -> Selections {
+        let stores = Arc::new(Stores::new(PullJobs::Unused));
+        let own_namespace = "kruise-system".to_owned();
+        Selecting { stores, gates, pod_webhook, conditions: Conditions::Known, own_namespace }.selections()
+    }
+
+    #[test]
+    fn without_gate_and_objects_no_pod_is_selected_on_any_path() {
+        let nothing = selections(Gates::default(), PodWebhook::On);
+        for path in [MUTATE_POD, VALIDATE_POD] {
+            assert_ne!(nothing[path].as_ref().unwrap().object_selector, json!({}), "{path}");
+        }
+        let all = Gates::default().with(Gate::PodReadinessGate);
+        assert_eq!(
+            selections(all.clone(), PodWebhook::On)[MUTATE_POD].as_ref().unwrap().object_selector,
+            json!({})
+        );
+        assert_eq!(selections(all, PodWebhook::Off), nothing);
+    }
+
+    #[test]
+    fn pw_1_pod_is_patched_on_creation_only() {
+        let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "controller": true});
+        let mut request = Request {
+            operation: Operation::Create,
+            version: "v1".into(),
+            kind: "Pod".into(),
+            namespace: "ns".into(),
+            name: "a".into(),
+            object: json!({"metadata": {"ownerReferences": [owner]}, "spec": {"containers": []}}),
+            old: Value::Null,
+        };
+        let answer = mutate(&request, &Gates::default());
+        assert_eq!(answer.patch[0]["path"], "/spec/readinessGates");
+        request.operation = Operation::Update;
+        assert_eq!(mutate(&request, &Gates::default()), Answer::allowed());
+    }
+}

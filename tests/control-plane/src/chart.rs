@@ -1,0 +1,203 @@
+//! The chart as helm renders it: golden output, values of the original, gates, and what must never be in it.
+
+use std::path::{Path, PathBuf};
+
+use kruise_manager::configuration;
+use kruise_testbed::chart::Chart;
+
+/// Rendered without the definitions: they are a file each, and 600 KB.
+const WITHOUT_DEFINITIONS: &str = "--set=crds.managed=false";
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/chart").join(name)
+}
+
+/// Compares with the recorded text; `UPDATE_GOLDEN=1` records it.
+fn check_golden(name: &str, text: &str) {
+    let path = golden(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    let difference = text.lines().zip(recorded.lines()).find(|(now, then)| now != then);
+    assert!(
+        recorded == text,
+        "{name} differs first at {difference:?}; if that is meant: UPDATE_GOLDEN=1 cargo test"
+    );
+}
+
+async fn render(args: &[&str]) -> String {
+    Chart::find().await.unwrap().rendered(args).await.unwrap()
+}
+
+/// Objects of a rendering as `Kind/name`.
+fn objects(text: &str) -> Vec<String> {
+    let field = |object: &str, name: &str| {
+        object.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned()
+    };
+    let object = |part: &str| format!("{}/{}", field(part, "kind:"), field(part, "  name:"));
+    let mut all: Vec<String> =
+        text.split("\n---\n").filter(|part| part.contains("\nkind:")).map(object).collect();
+    all.sort();
+    all
+}
+
+#[tokio::test]
+async fn lint_is_content() {
+    let output = Chart::find().await.unwrap().lint(&["--strict"]).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[tokio::test]
+async fn default_rendering_is_the_recorded_one() {
+    check_golden("default.yaml", &render(&[WITHOUT_DEFINITIONS]).await);
+}
+
+/// Install acceptance 2, CH-B1, CH-B5, install/T48: every value at something else.
+#[tokio::test]
+async fn ch_b1_ch_b5_every_value_has_its_place() {
+    let values = golden("all-values.yaml");
+    let values = format!("--values={}", values.display());
+    check_golden("all-values.rendered.yaml", &render(&[WITHOUT_DEFINITIONS, &values]).await);
+}
+
+/// CH-B7, IN-2: the values of the original's charts, with their odd types, pass the schema.
+#[tokio::test]
+async fn ch_b7_values_of_the_original_are_accepted_and_mistakes_refused() {
+    let values = format!("--values={}", golden("original-values.yaml").display());
+    let text = render(&[&values]).await;
+    assert!(text.contains("--feature-gates=AllAlpha=true"), "{text}");
+
+    let chart = Chart::find().await.unwrap();
+    for (mistake, words) in [
+        ("manager.replicas=two", "want integer"),
+        ("webhookConfiguration.timeoutSeconds=60", "maximum"),
+        ("manager.webhook.port=99999", "maximum"),
+        (
+            "featureGates=EnhancedLivenessProbeGate=true",
+            "unrecognized feature gate: EnhancedLivenessProbeGate",
+        ),
+    ] {
+        let output = chart.render(&["--set", mistake]).await.unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && error.contains(words), "{mistake}: {error}");
+    }
+}
+
+/// T4, T9, T12, T20, F25 and 2.2: the names that users and tools know.
+#[tokio::test]
+async fn install_t4_install_t9_install_t12_install_t20_install_f25_objects_have_the_known_names() {
+    let text = render(&[]).await;
+    let all = objects(&text);
+    for name in [
+        "ClusterRole/kruise-manager-role",
+        "ClusterRoleBinding/kruise-manager-rolebinding",
+        "ClusterRole/kruise-certs-role",
+        "Role/kruise-leader-election-role",
+        "Role/kruise-webhook-role",
+        "ClusterRole/aggregate-kruise-view",
+        "ClusterRole/aggregate-kruise-edit",
+        "ClusterRole/aggregate-kruise-admin",
+        "Deployment/kruise-controller-manager",
+        "Job/kruise-finalizer",
+        "MutatingWebhookConfiguration/kruise-mutating-webhook-configuration",
+        "ValidatingWebhookConfiguration/kruise-validating-webhook-configuration",
+        "Namespace/kruise-system",
+        "PodDisruptionBudget/kruise-controller-manager",
+        "Secret/kruise-webhook-certs",
+        "Service/kruise-webhook-service",
+        "Service/kruise-controller-manager",
+        "ServiceAccount/kruise-manager",
+    ] {
+        assert!(all.iter().any(|object| object == name), "{name} is not in {all:?}");
+    }
+    let definitions = text.matches("\nkind: CustomResourceDefinition\n").count();
+    assert_eq!(definitions, 18);
+    assert_eq!(text.matches("helm.sh/resource-policy: keep").count(), definitions);
+}
+
+/// T49: every object carries the label that selects all of them.
+#[tokio::test]
+async fn install_t49_every_object_is_part_of_openkruise() {
+    let text = render(&[]).await;
+    for part in text.split("\n---\n").filter(|part| part.contains("\nkind:")) {
+        assert!(part.contains("app.kubernetes.io/part-of: openkruise"), "{part}");
+    }
+}
+
+/// 2.3, 7: gates are read, not matched as text; each leaves out exactly its part.
+#[tokio::test]
+async fn gates_leave_out_exactly_their_part() {
+    let default = objects(&render(&[WITHOUT_DEFINITIONS]).await);
+    let without = |text: &str| {
+        let now = objects(text);
+        default.iter().filter(|object| !now.contains(object)).cloned().collect::<Vec<_>>()
+    };
+    let external =
+        render(&[WITHOUT_DEFINITIONS, "--set-string=featureGates= EnableExternalCerts = true"]).await;
+    assert_eq!(without(&external), ["Secret/kruise-webhook-certs"]);
+    assert!(!external.contains("verbs: [\"update\"]\n---"), "no definition is written");
+    // G6: who wants every experiment does not bring certificates.
+    let alpha = render(&[WITHOUT_DEFINITIONS, "--set=featureGates=AllAlpha=true"]).await;
+    assert_eq!(without(&alpha), Vec::<String>::new());
+    assert!(alpha.contains("pods/resize") && !render(&[WITHOUT_DEFINITIONS]).await.contains("pods/resize"));
+    let quiet = render(&[WITHOUT_DEFINITIONS, "--set=featureGates=PodWebhook=false"]).await;
+    assert!(!quiet.contains("mpod.kb.io") && quiet.contains("mcloneset.kb.io"));
+    let without_daemon =
+        render(&[WITHOUT_DEFINITIONS, "--set-string=featureGates=KruiseDaemon= false"]).await;
+    assert!(
+        !without_daemon.contains("\"imagepulljobs\"]\n    verbs: [\"list\",\"watch\",\"get\",\"create\"")
+    );
+    let own = render(&[WITHOUT_DEFINITIONS, "--namespace=kruise-system"]).await;
+    assert_eq!(without(&own), ["Namespace/kruise-system"], "IN-1");
+}
+
+/// CH-B3, IN-5: definitions convert in our namespace and carry what an injector of certificates looks for.
+#[tokio::test]
+async fn ch_b3_in_5_definitions_follow_namespace_and_annotations() {
+    let args = [
+        "--set=installation.namespace=other",
+        "--set=externalCerts.annotations.cert-manager\\.io/inject-ca-from=other/kruise-webhook-certs",
+        "--show-only=templates/crds.yaml",
+    ];
+    let text = render(&args).await;
+    let converting = configuration::conversion_crds().len();
+    assert_eq!(text.matches("          namespace: other\n").count(), converting);
+    assert_eq!(
+        text.matches("cert-manager.io/inject-ca-from: other/kruise-webhook-certs").count(),
+        converting
+    );
+    assert!(!text.contains("kruise-system"), "nothing points at the usual namespace");
+}
+
+/// IN-6: an entry that calls a path which is not served would be without effect.
+#[tokio::test]
+async fn in_6_paths_of_the_chart_are_those_of_the_program() {
+    let text = render(&["--show-only=templates/webhooks.yaml"]).await;
+    let mut rendered: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("path: ")).collect();
+    let entries = [configuration::mutating(), configuration::validating()].concat();
+    let mut known: Vec<&str> =
+        entries.iter().filter_map(|entry| entry.pointer("/clientConfig/service/path")?.as_str()).collect();
+    rendered.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(rendered, known);
+}
+
+/// CH-B4, F22: nothing that the restricted level forbids.
+#[tokio::test]
+async fn ch_b4_install_f22_manager_is_restricted() {
+    let text =
+        render(&["--show-only=templates/deployment.yaml", "--show-only=templates/hooks/uninstall.yaml"])
+            .await;
+    for line in [
+        "runAsNonRoot: true",
+        "readOnlyRootFilesystem: true",
+        "allowPrivilegeEscalation: false",
+        "drop: [ALL]",
+        "type: RuntimeDefault",
+    ] {
+        assert_eq!(text.matches(line).count(), 2, "{line}: deployment and hook");
+    }
+}

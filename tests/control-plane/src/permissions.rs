@@ -1,0 +1,231 @@
+//! The manager under exactly the roles that the chart renders: everything it asks for is granted, and everything that is
+//! granted is asked for. In a cluster of its own, whose audit log has every request of the manager's account.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
+use kruise_manager::permissions::{Names, Proof, When, uses};
+use kruise_testbed::provisioner::{self, Provisioner};
+use kruise_testbed::simnodes::{self, SimNodes};
+use kruise_testbed::{Cluster, Options, crds, manager, wait};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::cloneset::{CloneSets, Live, web};
+
+const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true";
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A verb on a resource, `patch pods/status`.
+type Asked = BTreeSet<String>;
+
+struct World {
+    cluster: Cluster,
+    _nodes: SimNodes,
+    _provisioner: Provisioner,
+}
+
+async fn world() -> World {
+    let program = manager::program().unwrap();
+    let api_server_args = vec![
+        // As servers before 1.32: caches are filled by lists.
+        "--feature-gates=WatchList=false".to_owned(),
+        // Owners may only be blocked by those who could finalize them.
+        "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement".to_owned(),
+    ];
+    let options = Options { audit: true, api_server_args, ..Options::default() };
+    let cluster = Cluster::start(options).await.unwrap();
+    let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
+    let provisioner =
+        Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await.unwrap()).await.unwrap();
+    crds::install(&cluster.client()).await.unwrap();
+    let kubeconfig = manager::authorize(&cluster, GATES).await.unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut args = manager::args(&kubeconfig);
+    args.retain(|arg| !arg.starts_with("--webhook-port"));
+    args.extend([
+        format!("--feature-gates={GATES}"),
+        format!("--webhook-port={port}"),
+        "--webhook-host=127.0.0.1".to_owned(),
+        "--webhook-cert-writer=secret".to_owned(),
+    ]);
+    cluster.spawn(manager::PART, program, args).unwrap();
+    World { cluster, _nodes: nodes, _provisioner: provisioner }
+}
+
+/// Install acceptance 13, rule 2.4: no request is forbidden, no verb is granted in vain.
+#[tokio::test]
+async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
+    let world = world().await;
+    let here = CloneSets::new(world.cluster.client(), "default");
+
+    works_on_claims_and_history(&here).await;
+    updates_in_place_and_resizes(&here).await;
+    orphans_and_adopts(&here).await;
+    deletes_what_is_named(&here).await;
+    heals_certificates(&here).await;
+
+    let granted = granted();
+    let expected: Asked =
+        granted.iter().filter(|(_, proof)| *proof == Proof::Seen).map(|(asked, _)| asked.clone()).collect();
+    let start = Instant::now();
+    loop {
+        let (asked, refused) = read(&world.cluster.audit_log());
+        assert_eq!(refused, Asked::new(), "asked for and not granted");
+        let missing: Vec<&String> = expected.difference(&asked).collect();
+        if missing.is_empty() {
+            let all: Asked = granted.into_iter().map(|(asked, _)| asked).collect();
+            let strange: Vec<&String> = asked.difference(&all).collect();
+            assert!(strange.is_empty(), "asked for and not in the table: {strange:?}");
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "granted and never asked for: {missing:?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// The table, with those gates on and all values of the chart at their defaults.
+fn granted() -> Vec<(String, Proof)> {
+    let is_on = |gate: &str| GATES.contains(gate) || gate == "ImagePullJobGate";
+    let mut all = Vec::new();
+    for one in uses() {
+        let is_granted = match one.when {
+            When::Always | When::Value(_) => true,
+            When::Gate(gate) => is_on(gate),
+            When::Unless(gate) => !is_on(gate),
+        };
+        assert!(is_granted, "a scenario for it belongs into this test: {one:?}");
+        assert!(one.names != Names::Only(&[]), "{one:?}");
+        let dot = if one.group.is_empty() { "" } else { "." };
+        all.extend(
+            one.verbs
+                .iter()
+                .map(|verb| (format!("{} {}{dot}{}", verb.name, one.resource, one.group), verb.proof)),
+        );
+    }
+    all
+}
+
+/// Requests of the manager's account: answered, and forbidden.
+fn read(log: &Path) -> (Asked, Asked) {
+    let (mut asked, mut refused) = (Asked::new(), Asked::new());
+    for line in std::fs::read_to_string(log).unwrap_or_default().lines() {
+        // The last line may be half written.
+        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+        if event["user"]["username"] != manager::USER || event["objectRef"].is_null() {
+            continue;
+        }
+        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let part = text("/objectRef/subresource");
+        let slash = if part.is_empty() { "" } else { "/" };
+        let group = text("/objectRef/apiGroup");
+        let dot = if group.is_empty() { "" } else { "." };
+        let name = format!("{} {}{slash}{part}{dot}{group}", text("/verb"), text("/objectRef/resource"));
+        if event["responseStatus"]["code"] == 403
+            && text("/annotations/authorization.k8s.io~1decision") == "forbid"
+        {
+            refused.insert(name);
+        } else {
+            asked.insert(name);
+        }
+    }
+    (asked, refused)
+}
+
+/// Claims come and go with their pods; revisions beyond the limit go, and one that is used again is numbered anew.
+async fn works_on_claims_and_history(here: &CloneSets) {
+    let object = web(2).named("stored").claims("1Gi").spec(json!({"revisionHistoryLimit": 0}));
+    let live = here.create(object).await;
+    live.until_available(2).await;
+    for image in ["nginx:2", "nginx:3", "nginx:2"] {
+        image_of(&live, image).await;
+        live.until_updated(2).await;
+    }
+    live.scale(0).await;
+    live.until("no pods", |status| status["replicas"] == 0).await;
+}
+
+async fn image_of(live: &Live, image: &str) {
+    let container =
+        json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(container).unwrap());
+    live.api.patch(&live.name, &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// In place, with the image pulled before, and by the endpoint for resizes.
+async fn updates_in_place_and_resizes(here: &CloneSets) {
+    let live = here.create(web(3).named("placed").policy("InPlaceIfPossible")).await;
+    live.until_available(3).await;
+    image_of(&live, "nginx:2").await;
+    live.until_updated(3).await;
+    let more = json!([{"op": "add", "path": "/spec/template/spec/containers/0/resources", "value": {"requests": {"cpu": "20m"}}}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(more).unwrap());
+    live.api.patch(&live.name, &PatchParams::default(), &patch).await.unwrap();
+    live.until_updated(3).await;
+    let less = json!([{"op": "replace", "path": "/spec/template/spec/containers/0/resources", "value": {"requests": {"cpu": "10m"}}}]);
+    let patch = Patch::Json::<()>(serde_json::from_value(less).unwrap());
+    live.api.patch(&live.name, &PatchParams::default(), &patch).await.unwrap();
+    live.until_updated(3).await;
+}
+
+/// A pod that loses its labels is let go; claims of a CloneSet that left its objects behind are taken over.
+async fn orphans_and_adopts(here: &CloneSets) {
+    let live = here.create(web(1).named("orphan").claims("1Gi")).await;
+    live.until_available(1).await;
+    here.api.delete("orphan", &DeleteParams::orphan()).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=orphan");
+    wait::until_all(&here.api, &one, "it is gone", |all| all.is_empty()).await.unwrap();
+    let again = here.create(web(1).named("orphan").claims("1Gi")).await;
+    again.until_available(1).await;
+    let claims: Api<PersistentVolumeClaim> = here.all();
+    assert!(!claims.list(&ListParams::default()).await.unwrap().items.is_empty());
+}
+
+/// Named pods are deleted, and the list is cleared then.
+async fn deletes_what_is_named(here: &CloneSets) {
+    let live = here.create(web(2).named("named")).await;
+    let pods: Vec<Pod> = live.until_available(2).await;
+    let name = pods[0].metadata.name.clone().unwrap();
+    live.change(json!({"replicas": 1, "scaleStrategy": {"podsToDelete": [name]}})).await;
+    live.until_available(1).await;
+    let one = ListParams::default().fields("metadata.name=named");
+    let is_clear = |all: &[kube::api::DynamicObject]| {
+        all.iter()
+            .all(|set| set.data["spec"]["scaleStrategy"]["podsToDelete"].as_array().is_none_or(Vec::is_empty))
+    };
+    wait::until_all(&here.api, &one, "podsToDelete is cleared", is_clear).await.unwrap();
+}
+
+/// The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.
+async fn heals_certificates(here: &CloneSets) {
+    let secrets: Api<Secret> = Api::namespaced(here.client.clone(), "kruise-system");
+    let name = "kruise-webhook-certs";
+    let is_full = |secret: &Secret| secret.data.as_ref().is_some_and(|data| data.contains_key("ca-cert.pem"));
+    wait::until(&secrets, name, "certificates", is_full).await.unwrap();
+    secrets.delete(name, &DeleteParams::default()).await.unwrap();
+    wait::until(&secrets, name, "new certificates", is_full).await.unwrap();
+    let corrupt = json!({"data": {"ca-cert.pem": "anVuaw==", "cert.pem": null}});
+    secrets.patch(name, &PatchParams::default(), &Patch::Merge(corrupt)).await.unwrap();
+    let is_whole = |secret: &Secret| {
+        secret
+            .data
+            .as_ref()
+            .is_some_and(|data| data.contains_key("cert.pem") && data["ca-cert.pem"].0 != b"junk")
+    };
+    wait::until(&secrets, name, "whole certificates", is_whole).await.unwrap();
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(here.client.clone());
+    let name = "kruise-mutating-webhook-configuration";
+    configurations.delete(name, &DeleteParams::default()).await.unwrap();
+    // install/F6, PL-B3: it comes back by itself, and belongs to the release.
+    let is_owned = |one: &MutatingWebhookConfiguration| {
+        let owners = one.metadata.owner_references.as_deref().unwrap_or_default();
+        owners.iter().any(|owner| owner.kind == "ClusterRole")
+            && one.webhooks.as_ref().is_some_and(|all| all.len() > 1)
+    };
+    wait::until(&configurations, name, "a new configuration", is_owned).await.unwrap();
+}
