@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check test-unit test-cluster test-node bench crds gen deny build-kubernetes
+.PHONY: help run demo test check test-unit test-cluster test-node bench bench-admission crds gen images deny build-kubernetes
 
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
@@ -36,11 +36,17 @@ test-node: ## Tests on real nodes (root on Linux)
 bench: ## Measure rollouts and the floor (REPLICAS=300 CLONESETS=1 NODES=20)
 	@cargo run --quiet --package xtask -- bench --replicas $(REPLICAS) --clonesets $(CLONESETS) --nodes $(NODES)
 
+bench-admission: ## Measure our own time per admission review at 1,000 a second
+	@cargo bench --quiet --package kruise-manager --bench admission
+
 crds: ## Write the custom resource definitions
 	@cargo run --quiet --package xtask -- crds
 
 gen: ## Write all generated files: definitions, the chart's roles, gates and webhooks, tables in docs/
 	@cargo run --quiet --package xtask -- gen
+
+images: ## Build the images that ship, as OCI layouts, without an engine
+	@cargo run --quiet --package kruise-testbed -- images --out target/images/kruise-manager
 
 deny: ## Licences, sources and banned crates of all dependencies (installs cargo-deny)
 	@cargo run --quiet --package xtask -- deny

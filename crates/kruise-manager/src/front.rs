@@ -52,7 +52,8 @@ impl Front {
         let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
         let (selections, selected) = watch::channel(pods::nobody_decides());
         let metrics = Arc::clone(&shared.metrics);
-        let started = webhooks::start(&flags.webhook, Arc::new(cx), source, metrics, selected).await?;
+        let started =
+            webhooks::start(&flags.webhook, Arc::new(cx), source, Arc::clone(&metrics), selected).await?;
         let (life, living) = watch::channel(Life::Running);
         let readiness = readiness(flags, shared, started.as_ref(), living);
         let pages = Aborting(serve(flags, shared, readiness).await?);
@@ -60,7 +61,6 @@ impl Front {
             Some(Started { server, keeper, .. }) => (Some(Aborting(vec![server])), keeper),
             None => (None, Vec::new()),
         };
-        let metrics = Arc::clone(&shared.metrics);
         Ok(Self { life, selections, metrics, keeper: Aborting(keeper), server, _pages: pages })
     }
 

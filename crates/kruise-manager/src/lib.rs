@@ -13,7 +13,9 @@ mod uninstall;
 mod webhooks;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use kruise_core::gates::Gates;
 pub use kruise_runtime::gates;
 pub use webhooks::configuration;
 
@@ -31,6 +33,13 @@ pub fn main() -> ExitCode {
         tracing::warn!(flag, "this flag of the original is accepted and has no effect");
     }
     on_one_thread(run::run(&flags))
+}
+
+/// The webhook server's paths with empty caches, as the benchmark asks them.
+pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
+    let stores = Arc::new(stores::Stores::new(stores::PullJobs::Unused));
+    let cx = webhooks::Context { client, stores, gates: Gates::default() };
+    webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 
 /// Group and plural of the kinds that keep a release from being uninstalled.

@@ -89,7 +89,7 @@ pub fn command() -> clap::Command {
         let help = format!("{why} (default of the original: {default:?}; accepted, no effect)");
         let arg = Arg::new(name).long(name).help(help).action(ArgAction::Append);
         let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
-        let alias = WORKERS.iter().find(|(workers, _)| *workers == name).map(|(_, alias)| *alias);
+        let alias = WORKERS.iter().find(|(known, _)| *known == name).map(|(_, alias)| *alias);
         command = command.arg(arg.aliases(alias).help_heading("Flags of the original without effect"));
     }
     command

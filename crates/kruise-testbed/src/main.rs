@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
+use kruise_testbed::images::shipped;
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{bench, cluster, demo, keeper, up};
 
@@ -43,6 +44,14 @@ enum Command {
     },
     /// Measure rollouts: wall time, writes per pod, CPU and memory of a manager, and the floor
     Bench(Bench),
+    /// Build the images that ship, into an OCI layout
+    Images {
+        /// Where the layout is written
+        #[arg(long, default_value = "target/images/kruise-manager")]
+        out: PathBuf,
+        #[arg(long, default_value = concat!("v", env!("CARGO_PKG_VERSION")))]
+        tag: String,
+    },
     /// Started by the library: looks after the processes of one cluster
     #[command(hide = true)]
     Keeper,
@@ -126,6 +135,12 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Simnodes { kubeconfig, nodes } => on_runtime(simulate(kubeconfig, nodes)),
         Command::Demo { kubeconfig, root } => Ok(demo::run(&kubeconfig, &root)?),
         Command::Bench(arguments) => on_runtime(measure(arguments)),
+        Command::Images { out, tag } => {
+            let built = shipped::manager(&tag)?.build()?;
+            shipped::write_layout(&built, &out)?;
+            println!("{}: {}:{tag} {}", out.display(), shipped::MANAGER_NAME, built.manifest);
+            Ok(())
+        }
         Command::Keeper => Ok(keeper::serve(&keeper::root())?),
         Command::Exec { keeper, program, args } => {
             let error = keeper::exec_child(keeper, &program, &args);

@@ -20,8 +20,8 @@ const NAMESPACE: &str = "kruise-system";
 /// Whom the chart's roles are for. Managers of tests are this user: what the roles do not grant fails the tests.
 pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";
 
-/// The templates of the chart that say what the manager may do, and what they need to be applied.
-const ROLES: [&str; 3] = ["templates/rbac.yaml", "templates/serviceaccount.yaml", "templates/namespace.yaml"];
+/// The template of the chart that says what the manager may do.
+const ROLES: &str = "templates/rbac.yaml";
 
 /// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
 pub struct Own<'a> {
@@ -73,9 +73,9 @@ pub async fn start(cluster: &Cluster, program: &Path, extra: &[String]) -> Resul
 pub async fn authorize(cluster: &Cluster, gates: &str) -> Result<PathBuf, TestbedError> {
     let chart = Chart::find().await?;
     let gates = format!("featureGates={}", gates.replace(',', "\\,"));
-    let mut args = vec!["--set-string", &gates];
-    args.extend(ROLES.iter().flat_map(|template| ["--show-only", *template]));
-    chart::apply(cluster, &chart.rendered(&args).await?).await?;
+    let roles = chart.rendered(&["--set-string", &gates, "--show-only", ROLES]).await?;
+    namespace(&cluster.client()).await?;
+    chart::apply(cluster, &roles).await?;
     cluster.kubeconfig_of(USER)
 }
 

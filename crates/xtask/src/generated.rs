@@ -118,8 +118,8 @@ fn rule(one: &Use) -> Value {
 }
 
 fn permission_table() -> String {
-    let mut text =
-        String::from("| resource | verb | where | granted | used by | why |\n|---|---|---|---|---|---|\n");
+    let mut lines =
+        vec!["| resource | verb | where | granted | used by | why |\n|---|---|---|---|---|---|".to_owned()];
     for one in uses() {
         let group = if one.group.is_empty() { String::new() } else { format!(".{}", one.group) };
         let (resource, part) = one.resource.split_once('/').unwrap_or((one.resource, ""));
@@ -137,13 +137,11 @@ fn permission_table() -> String {
             When::Value(value) => format!("value `{value}`"),
         };
         for verb in &one.verbs {
-            text.push_str(&format!(
-                "| {name} | {} | {reach} | {granted} | {} | {} |\n",
-                verb.name, one.part, verb.why
-            ));
+            let (verb, why, user) = (verb.name, verb.why, one.part);
+            lines.push(format!("| {name} | {verb} | {reach} | {granted} | {user} | {why} |"));
         }
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 /// The help text, without spaces at the ends of lines.
@@ -153,8 +151,8 @@ fn flags() -> String {
 }
 
 fn gate_table() -> String {
-    let mut text =
-        String::from("| gate | stage | default | off whenever one of these is off |\n|---|---|---|---|\n");
+    let mut lines =
+        vec!["| gate | stage | default | off whenever one of these is off |\n|---|---|---|---|".to_owned()];
     for gate in gates::table() {
         let stage = match gate.stage {
             Stage::Alpha => "alpha",
@@ -165,9 +163,9 @@ fn gate_table() -> String {
             .filter(|(_, others)| others.contains(&gate.name))
             .map(|(needed, _)| format!("`{needed}`"))
             .collect();
-        text.push_str(&format!("| `{}` | {stage} | {default} | {} |\n", gate.name, needed.join(", ")));
+        lines.push(format!("| `{}` | {stage} | {default} | {} |", gate.name, needed.join(", ")));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod chart;
 #[cfg(test)]
 mod cloneset;

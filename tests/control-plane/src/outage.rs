@@ -138,21 +138,24 @@ async fn until_narrow(world: &World) {
     let is_narrow = |entries: &Value, count: usize| {
         let all = entries.as_array().cloned().unwrap_or_default();
         let is_nobody = |entry: &Value| {
-            entry["objectSelector"]["matchExpressions"].as_array().is_some_and(|all| all.len() == 2)
+            entry["objectSelector"]["matchExpressions"].as_array().is_some_and(|both| both.len() == 2)
         };
         all.iter().filter(|entry| entry["name"].as_str().unwrap_or_default().contains("pod")).all(is_nobody)
             && all.len() == count
     };
     let client = world.cluster.client();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let name = "kruise-mutating-webhook-configuration";
-    let ok = |one: &MutatingWebhookConfiguration| is_narrow(&serde_json::to_value(&one.webhooks).unwrap(), 1);
-    wait::until(&mutating, name, "no pod selected", ok).await.unwrap();
+    wait::until(&mutating, "kruise-mutating-webhook-configuration", "no pod selected", |one| {
+        is_narrow(&serde_json::to_value(&one.webhooks).unwrap(), 1)
+    })
+    .await
+    .unwrap();
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client);
-    let name = "kruise-validating-webhook-configuration";
-    let ok =
-        |one: &ValidatingWebhookConfiguration| is_narrow(&serde_json::to_value(&one.webhooks).unwrap(), 2);
-    wait::until(&validating, name, "no pod selected", ok).await.unwrap();
+    wait::until(&validating, "kruise-validating-webhook-configuration", "no pod selected", |one| {
+        is_narrow(&serde_json::to_value(&one.webhooks).unwrap(), 2)
+    })
+    .await
+    .unwrap();
 }
 
 /// PW-2, HA-2: with the gate for everybody, all pods are asked about except where that could keep us from starting.

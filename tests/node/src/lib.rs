@@ -10,6 +10,8 @@ mod images;
 #[cfg(test)]
 mod in_place;
 #[cfg(test)]
+mod install;
+#[cfg(test)]
 mod killed;
 #[cfg(test)]
 mod services;

@@ -25,8 +25,18 @@ const LIVE_READ: Proof = Proof::Test(
 
 /// Everything, in the order of roles.
 pub fn uses() -> Vec<Use> {
-    [clonesets(), pods(), claims_and_revisions(), image_pulls(), everybody(), webhooks(), leases(), secrets()]
-        .concat()
+    [
+        clonesets(),
+        pods(),
+        claims_and_revisions(),
+        image_pulls(),
+        everybody(),
+        webhooks(),
+        definitions(),
+        leases(),
+        secrets(),
+    ]
+    .concat()
 }
 
 fn clonesets() -> Vec<Use> {
@@ -69,6 +79,16 @@ fn pods() -> Vec<Use> {
     vec![
         manager(CLONESET, CORE, "pods", pods.concat()),
         manager(CLONESET, CORE, "pods/status", vec![seen("patch", "opens and closes readiness gates")]),
+        manager(
+            CLONESET,
+            CORE,
+            "pods/finalizers",
+            vec![Verb {
+                name: "update",
+                why: "lets a claim block the deletion of the pod it is handed over to, where the cluster checks that",
+                proof: Proof::Asked,
+            }],
+        ),
         Use {
             when: When::Gate("InPlaceWorkloadVerticalScaling"),
             ..manager(CLONESET, CORE, "pods/resize", vec![seen("patch", "resizes containers in place")])
@@ -165,6 +185,11 @@ fn webhooks() -> Vec<Use> {
                 )],
             )
         },
+    ]
+}
+
+fn definitions() -> Vec<Use> {
+    vec![
         Use {
             role: Role::Certificates,
             ..manager(

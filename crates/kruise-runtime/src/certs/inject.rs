@@ -263,8 +263,8 @@ mod tests {
     }
 
     fn selections(values: &[&str]) -> Selections {
-        let one = |values: &[&str]| Selection {
-            namespace_selector: json!({"matchExpressions": [{"key": "k", "operator": "In", "values": values}]}),
+        let one = |names: &[&str]| Selection {
+            namespace_selector: json!({"matchExpressions": [{"key": "k", "operator": "In", "values": names}]}),
             object_selector: json!({}),
             match_conditions: json!([]),
         };

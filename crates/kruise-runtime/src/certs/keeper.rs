@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::decide::{Policy, carry_out, next};
 use super::inject::{Address, Endpoint, Selections, configured, converted, selected, trusts};
-use super::material::{CA_CERT, Data, EXTERNAL_CA, Material};
+use super::material::{CA_CERT, Data, EXTERNAL_CA, Material, Serving as Leaf};
 use super::store::{Location, StoreError, Written, api, call, found};
 use crate::clock::Clock;
 use crate::webhook::Serving;
@@ -122,20 +122,24 @@ impl Keeper {
         })?;
         let endpoint =
             Endpoint { address: self.address.clone(), bundle: bundle.cloned().unwrap_or_default() };
-        let injected = self.inject(&endpoint, known).await;
-        if injected.is_ok() {
-            self.serving.trust(material.authorities.into_iter().map(|authority| authority.der).collect());
+        // Without any certificate nobody can be answered: the first one is served before anybody is told to call us.
+        let is_first = self.serving.current().is_none();
+        if is_first {
+            self.serve(&serving);
         }
+        self.inject(&endpoint, known).await?;
+        self.serving.trust(material.authorities.into_iter().map(|authority| authority.der).collect());
         let current = self.serving.current();
-        let is_new = current.as_ref().is_none_or(|current| current.cert != serving.key.cert);
-        if is_new && (injected.is_ok() || current.is_none()) {
-            if current.is_some() {
-                tokio::time::sleep(BUNDLE_SPREADS_WITHIN).await;
-            }
-            tracing::info!(until = %serving.leaf.not_after, "serving with a new certificate");
-            self.serving.install(serving.key);
+        if current.is_none_or(|current| current.cert != serving.key.cert) {
+            tokio::time::sleep(BUNDLE_SPREADS_WITHIN).await;
+            self.serve(&serving);
         }
-        injected
+        Ok(())
+    }
+
+    fn serve(&self, serving: &Leaf) {
+        tracing::info!(until = %serving.leaf.not_after, "serving with a new certificate");
+        self.serving.install(Arc::clone(&serving.key));
     }
 
     /// What is stored, after whatever had to be done about it.

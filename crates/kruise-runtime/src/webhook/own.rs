@@ -1,5 +1,6 @@
 //! Asks our own webhook server as the API server would: through its port, trusting only the CA that it was told (PL-B7).
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +43,11 @@ impl OwnWebhook {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let stream = TcpStream::connect(("localhost", self.port)).await?;
+        // By address: a static program has no names, not even this one.
+        let stream = match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await {
+            Ok(stream) => stream,
+            Err(_) => TcpStream::connect((Ipv6Addr::LOCALHOST, self.port)).await?,
+        };
         let connector = TlsConnector::from(Arc::new(config));
         let mut stream = connector.connect(ServerName::try_from("localhost")?, stream).await?;
         stream.write_all(QUESTION).await?;

@@ -220,14 +220,14 @@ mod tests {
         assert_eq!(review["response"]["warnings"], json!(["web"]));
         let line = "controller_runtime_webhook_requests_total{code=\"200\",webhook=\"/validate\"} 1";
         assert!(page.lines().any(|found| found == line), "{page}");
-        for line in [
+        for other in [
             "controller_runtime_webhook_requests_in_flight{webhook=\"/validate\"} 0",
             "controller_runtime_webhook_latency_seconds_count{webhook=\"/validate\"} 1",
             "kruise_webhook_admission_duration_seconds_count{webhook=\"/validate\"} 1",
             // install/T24: the names that the troubleshooting guide has.
             "kruise_webhook_admission_requests_total{webhook=\"/validate\",operation=\"CREATE\",resource=\"things\",allowed=\"true\"} 1",
         ] {
-            assert!(page.lines().any(|found| found == line), "{line} is not in {page}");
+            assert!(page.lines().any(|found| found == other), "{other} is not in {page}");
         }
     }
 

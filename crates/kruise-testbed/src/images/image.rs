@@ -24,6 +24,7 @@ pub struct Image {
     entrypoint: Vec<String>,
     env: BTreeMap<String, String>,
     labels: BTreeMap<String, String>,
+    user: Option<String>,
 }
 
 /// The blobs of an image and the names it is known by.
@@ -59,6 +60,7 @@ impl Image {
             entrypoint: Vec::new(),
             env: BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
             labels: BTreeMap::new(),
+            user: None,
         }
     }
 
@@ -99,6 +101,13 @@ impl Image {
         self
     }
 
+    /// Who runs it, by number; root if nobody is named.
+    #[must_use]
+    pub fn user(mut self, user: &str) -> Self {
+        self.user = Some(user.to_owned());
+        self
+    }
+
     /// Part of the configuration, so another value is another digest.
     #[must_use]
     pub fn label(mut self, name: &str, value: &str) -> Self {
@@ -129,11 +138,15 @@ impl Image {
 
     fn config(&self, layer: &Digest) -> Value {
         let env: Vec<String> = self.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut config = json!({ "Entrypoint": self.entrypoint, "Env": env, "Labels": self.labels });
+        if let (Some(user), Some(fields)) = (&self.user, config.as_object_mut()) {
+            fields.insert("User".to_owned(), json!(user));
+        }
         json!({
             "architecture": architecture(),
             "os": "linux",
             "created": "2026-01-01T00:00:00Z",
-            "config": { "Entrypoint": self.entrypoint, "Env": env, "Labels": self.labels },
+            "config": config,
             "rootfs": { "type": "layers", "diff_ids": [layer.as_str()] },
         })
     }

@@ -5,7 +5,9 @@
 
 mod image;
 mod layer;
+mod program;
 mod reference;
+pub mod shipped;
 mod standard;
 pub mod testapp;
 

@@ -1,0 +1,53 @@
+//! Programs of ours as one static file each: the images that hold them hold nothing else.
+
+use std::path::{Path, PathBuf};
+
+use crate::{TestbedError, cargo};
+
+/// A program of the workspace and how it is built.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    pub package: &'static str,
+    pub profile: &'static str,
+}
+
+/// The manager as it ships.
+pub const MANAGER: Program = Program { package: "kruise-manager", profile: "release" };
+
+/// Builds a program with cargo, which knows when nothing changed, and returns its file. The same sources give the same
+/// bytes wherever the checkout and cargo's home are.
+pub fn build(program: Program) -> Result<PathBuf, TestbedError> {
+    // Both are true of the machine that compiled this file; the test cluster runs where it was compiled.
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let workspace = workspace.canonicalize().map_err(TestbedError::io("finding the checkout"))?;
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    // A directory of its own: a `cargo` that waits for our tests may hold the lock of the usual one.
+    let target = workspace.join("target").join(program.profile.replace("release", "image"));
+    let home = std::env::var("CARGO_HOME")
+        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
+        .unwrap_or_default();
+    let flags = [
+        "-Ctarget-feature=+crt-static".to_owned(),
+        format!("--remap-path-prefix={}=/src", workspace.display()),
+        format!("--remap-path-prefix={home}=/cargo"),
+    ];
+    let output = cargo::command()
+        .args(["build", "--quiet", "--locked", "--package", program.package, "--profile", program.profile])
+        .args(["--target", &triple])
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(&workspace)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env(
+            "CFLAGS",
+            format!("-ffile-prefix-map={home}=/cargo -ffile-prefix-map={}=/src", workspace.display()),
+        )
+        .env("SOURCE_DATE_EPOCH", "0")
+        .output()
+        .map_err(TestbedError::io(format!("starting cargo to build {}", program.package)))?;
+    if !output.status.success() {
+        let tail = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(TestbedError::Build { component: program.package, tail });
+    }
+    Ok(target.join(triple).join(program.profile).join(program.package))
+}
