@@ -201,3 +201,56 @@ async fn ch_b4_install_f22_manager_is_restricted() {
         assert_eq!(text.matches(line).count(), 2, "{line}: deployment and hook");
     }
 }
+
+/// What documents, dashboards and users of the original rely on, each as the text that makes it so.
+#[tokio::test]
+async fn claims_of_the_guides_hold_in_the_rendering() {
+    let text = render(&[
+        "--set=networkPolicy.enabled=true",
+        "--set=manager.loggingFormat=json",
+        "--set=imagePullSecrets[0].name=pull",
+    ])
+    .await;
+    for (claim, needed) in [
+        ("install/T1", "    control-plane: controller-manager\n"),
+        ("install/T1 install/F30", "        - name: manager\n"),
+        ("install/T13", "        name: kruise-webhook-service\n        namespace: kruise-system\n"),
+        ("install/T13", "        port: 443\n"),
+        ("install/T16 install/F37", "    timeoutSeconds: 30\n"),
+        ("install/T23 install/F21 CH-B2", "    - ports:\n        - port: 9876\n"),
+        ("install/F24 IN-7", "      imagePullSecrets:\n        - name: pull\n"),
+        ("install/F27", "            - --logging-format=json\n"),
+        ("install/F4", "    shortNames:\n      - clone\n"),
+        ("install/F4", "    shortNames:\n      - sts\n      - asts\n"),
+        ("install/F4", "    shortNames:\n      - daemon\n      - ads\n"),
+        ("IN-8 HA-1", "  replicas: 2\n"),
+        ("IN-8", "      maxSurge: 100%\n"),
+        (
+            "IN-8",
+            "            - weight: 100\n              podAffinityTerm:\n                topologyKey: kubernetes.io/hostname\n",
+        ),
+        (
+            "IN-8",
+            "          topologyKey: topology.kubernetes.io/zone\n          whenUnsatisfiable: ScheduleAnyway\n",
+        ),
+        ("CH-B6", "          livenessProbe:\n            httpGet:\n              path: /healthz\n"),
+        (
+            "UN-1 CH-B8",
+            "    helm.sh/hook-weight: \"4\"\n    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n",
+        ),
+        ("UN-2", "    kruise: helm-finalizer\n"),
+        ("UN-2", "  backoffLimit: 0\n"),
+        ("UN-2", "      restartPolicy: Never\n"),
+        ("UN-2", "        - name: pre-delete-job\n"),
+    ] {
+        assert!(text.contains(needed), "{claim}: {needed:?} is not in the rendering");
+    }
+    let objects = render(&[WITHOUT_DEFINITIONS]).await;
+    for (claim, forbidden) in [
+        ("install/T8", "initContainers"),
+        ("CH-B9", "kruise-daemon-config"),
+        ("CH-B5", "imagePullPolicy: Always"),
+    ] {
+        assert!(!objects.contains(forbidden), "{claim}: {forbidden:?} is in the rendering");
+    }
+}

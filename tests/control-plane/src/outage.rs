@@ -110,7 +110,7 @@ async fn install_the_originals_configuration(world: &World) {
 async fn with_all_managers_killed_unrelated_pods_are_created_changed_evicted_and_deleted() {
     let world = world().await;
     install_the_originals_configuration(&world).await;
-    // install/F5, T11, T15: this is what the original does to a cluster without its manager.
+    // install/F5, install/T11, install/T15: this is what the original does to a cluster without its manager.
     let is_blocked = |created: &Result<Pod, kube::Error>| matches!(created, Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook \"mpod.kb.io\""));
     world.until_created("the original's configuration blocks", is_blocked).await;
 

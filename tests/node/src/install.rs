@@ -76,7 +76,7 @@ impl World {
         ready.map(|meta| (meta.name.unwrap(), meta.uid.unwrap())).collect()
     }
 
-    /// IN-1, install/T6, T17, T48: one command, two replicas, endpoints behind the Service.
+    /// IN-1, HA-1, install/T6, install/T17, install/T48: one command, two replicas, endpoints behind the Service.
     async fn installs(&self) {
         let dir = self.chart.dir.display().to_string();
         self.helm(&["install", "kruise", &dir, "--set=manager.image.tag=first", "--wait", "--timeout=3m"])
@@ -90,7 +90,8 @@ impl World {
         assert!(address.is_some());
     }
 
-    /// T10, T11, T45: defaults, conversion and refusals come through the Service; F10: the update keeps pods and nodes.
+    /// install/T10, install/T11, install/T14, install/T45: defaults, conversion and refusals come through the Service, whose CA the
+    /// API server trusts. install/F10, install/T32: the update keeps the pods.
     async fn rolls_out_in_place(&self) -> BTreeMap<String, String> {
         let bad = json!({"containerPort": 70_000});
         let mut refused = web("refused", 1);
@@ -188,7 +189,7 @@ impl World {
         self.until_updated(2).await;
     }
 
-    /// UN-1 … UN-4, UN-7, F1, F2: refused while a CloneSet exists, with the original's words; nothing is deleted.
+    /// UN-1, UN-3, UN-4, UN-7, install/F1: refused while a CloneSet exists, with the original's words; nothing is deleted.
     async fn is_not_removed_by_accident(&self) {
         let output =
             self.chart.try_helm(self.bench.cluster, &["uninstall", "kruise", "--timeout=2m"]).await.unwrap();
@@ -206,7 +207,7 @@ impl World {
         assert_eq!(deployments.get(MANAGER).await.unwrap().status.unwrap().ready_replicas, Some(2));
     }
 
-    /// UN-7, F3: without the hook everything goes but the definitions and what users made; nothing is blocked then.
+    /// UN-7, install/F3: without the hook everything goes but the definitions and what users made; nothing is blocked then.
     async fn is_removed(&self) {
         self.helm(&["uninstall", "kruise", "--no-hooks", "--wait", "--timeout=3m"]).await;
 
