@@ -33,7 +33,7 @@ pub struct Flags {
     pub enable_leader_election: bool,
 
     /// Namespace of the lease; empty for the pod's own
-    #[arg(long, default_value = "kruise-system")]
+    #[arg(long, default_value = kruise_api::names::NAMESPACE)]
     pub leader_election_namespace: String,
 
     /// Name of the lease

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::kubernetes::RESTART_ALWAYS;
+use kruise_api::names::APPS_GROUP;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
 use super::strategy;
@@ -45,8 +48,8 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
         set(scale, "enablePVCReuse", json!(false));
     }
     if let Some(strategy) = object_in(object, "updateStrategy") {
-        set(strategy, "type", json!("RollingUpdate"));
-        if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate") {
+        set(strategy, "type", json!(UpdateType::RollingUpdate));
+        if strategy.get("type").and_then(Value::as_str) == Some(UpdateType::RollingUpdate.as_str()) {
             default_rolling(strategy);
         }
     }
@@ -64,12 +67,9 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
 
 fn default_rolling(strategy: &mut Map<String, Value>) {
     let Some(rolling) = object_in(strategy, "rollingUpdate") else { return };
-    set(rolling, "podUpdatePolicy", json!("ReCreate"));
-    if rolling
-        .get("podUpdatePolicy")
-        .and_then(Value::as_str)
-        .is_some_and(|policy| policy.starts_with("InPlace"))
-    {
+    set(rolling, "podUpdatePolicy", json!(PodUpdatePolicy::ReCreate));
+    let policy = rolling.get("podUpdatePolicy").and_then(Value::as_str).map(PodUpdatePolicy::from);
+    if matches!(policy, Some(PodUpdatePolicy::InPlaceIfPossible | PodUpdatePolicy::InPlaceOnly)) {
         set(rolling, "inPlaceUpdateStrategy", json!({}));
     }
     set(rolling, "partition", json!(0));
@@ -96,9 +96,9 @@ pub fn validate(spec: &Value, old: Option<&Value>, named: &Named) -> Faults {
 pub fn validate_v1alpha1(spec: &Value) -> Faults {
     let mut faults = Faults::default();
     let kind = spec.pointer("/updateStrategy/type").and_then(Value::as_str).unwrap_or_default();
-    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&kind) {
+    if matches!(PodUpdatePolicy::from(kind), PodUpdatePolicy::Other(_)) && !kind.is_empty() {
         let message = format!(
-            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs apps.kruise.io/v1beta1"
+            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs {APPS_GROUP}/v1beta1"
         );
         faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
     }
@@ -155,7 +155,7 @@ fn selector(spec: &Value, faults: &mut Faults) {
 
 fn template_rules(spec: &Value, faults: &mut Faults) {
     let restart = spec.pointer("/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or_default();
-    if !["", "Always"].contains(&restart) {
+    if !["", RESTART_ALWAYS].contains(&restart) {
         let message = format!("{restart:?}: only Always is possible");
         faults.add(FaultKind::NotSupported, "spec.template.spec.restartPolicy", message);
     }
@@ -200,7 +200,7 @@ fn immutable(spec: &Value, old: &Value, faults: &mut Faults) {
 /// With InPlaceOnly a change that needs new pods would never be made: refused at once (CS-104, CS-106).
 fn in_place_only(spec: &Value, old: &Value, faults: &mut Faults) {
     let policy = spec.pointer("/updateStrategy/rollingUpdate/podUpdatePolicy").and_then(Value::as_str);
-    if policy != Some("InPlaceOnly") {
+    if policy != Some(PodUpdatePolicy::InPlaceOnly.as_str()) {
         return;
     }
     let read =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::Value;
 
 use crate::admission::{FaultKind, Faults};
@@ -15,7 +16,7 @@ pub fn validate(spec: &Value, faults: &mut Faults) {
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = text(strategy, "type");
-    if !["", "RollingUpdate", "OnDelete"].contains(&kind.as_str()) {
+    if matches!(UpdateType::from(kind.as_str()), UpdateType::Other(_)) && !kind.is_empty() {
         let message = format!("{kind:?}: use RollingUpdate or OnDelete");
         faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
     }
@@ -24,7 +25,7 @@ pub fn validate(spec: &Value, faults: &mut Faults) {
         return;
     }
     let policy = text(rolling, "podUpdatePolicy");
-    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&policy.as_str()) {
+    if matches!(PodUpdatePolicy::from(policy.as_str()), PodUpdatePolicy::Other(_)) && !policy.is_empty() {
         let message = format!("{policy:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly");
         faults.add(FaultKind::NotSupported, format!("{ROLLING}.podUpdatePolicy"), message);
     }
@@ -56,7 +57,7 @@ fn amounts(spec: &Value, rolling: &Value, policy: &str, faults: &mut Faults) {
         let message = "maxUnavailable and maxSurge are both 0: no pod could ever be updated";
         faults.invalid(format!("{ROLLING}.maxUnavailable"), message);
     }
-    if policy == "InPlaceOnly" && pods(surge) > 0 {
+    if policy == PodUpdatePolicy::InPlaceOnly.as_str() && pods(surge) > 0 {
         faults.invalid(format!("{ROLLING}.maxSurge"), "InPlaceOnly creates no pods: maxSurge must be 0");
     }
 }

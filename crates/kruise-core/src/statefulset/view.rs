@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::conditions;
+use kruise_api::kubernetes::{FILE_SYSTEM_RESIZE_PENDING, status};
+use kruise_api::{Kind, apps::statefulset::StatefulSet, conditions};
 use serde_json::Value;
 
 use super::ordinals::Ordinal;
@@ -139,7 +140,7 @@ impl View {
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
         Workload {
-            kind: "StatefulSet",
+            kind: StatefulSet::KIND,
             name: &self.name,
             namespace: &self.namespace,
             uid: &self.uid,
@@ -195,8 +196,9 @@ impl Claim {
         let quantity = |path: &str| text(path).and_then(|text| Quantity::read(text).ok());
         let field =
             |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_pending = list("/status/conditions")
-            .any(|one| field(one, "type") == "FileSystemResizePending" && field(one, "status") == "True");
+        let is_pending = list("/status/conditions").any(|one| {
+            field(one, "type") == FILE_SYSTEM_RESIZE_PENDING && field(one, "status") == status::TRUE
+        });
         Some(Self {
             name: ClaimName::new(text("/metadata/name")?),
             uid: Uid::new(text("/metadata/uid").unwrap_or_default()),

@@ -18,6 +18,7 @@ use kruise_runtime::{Key, Resource};
 
 use crate::objects::{Claim, CloneSet, Pod, PullJob, Revision, index};
 use crate::stores::Stores;
+use kruise_api::names::component;
 
 /// Everything a view of a CloneSet is made of.
 pub struct CloneSets {
@@ -125,7 +126,7 @@ impl CloneSets {
 
 impl Planner for CloneSets {
     fn name(&self) -> &'static str {
-        "cloneset-controller"
+        component::CLONESET
     }
 
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {

@@ -1,7 +1,7 @@
 //! Admission of CloneSets (CS-100 … CS-106): from the request, in either version, to the rules of the brain and back.
 //! Pure: what has to be looked up comes in with [`Lookups`].
 
-use kruise_api::convert;
+use kruise_api::{convert, parts::PodUpdatePolicy};
 use kruise_core::admission::{Fault, FaultKind, Faults};
 use kruise_core::cloneset::admission::{self, Named};
 use kruise_core::gates::Gates;
@@ -124,7 +124,7 @@ fn complete_v1alpha1(object: &mut Value) {
     if let Some(strategy) = strategy
         && strategy.get("type").is_none_or(|kind| kind.is_null() || kind == "")
     {
-        strategy.insert("type".to_owned(), json!("ReCreate"));
+        strategy.insert("type".to_owned(), json!(PodUpdatePolicy::ReCreate));
     }
 }
 

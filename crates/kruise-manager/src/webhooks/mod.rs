@@ -11,6 +11,7 @@ mod tests;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use kruise_api::names::CONVERT_PATH;
 use kruise_core::cloneset::admission::Named;
 use kruise_core::gates::Gates;
 use kruise_runtime::Key;
@@ -30,15 +31,14 @@ pub struct Context {
     pub gates: Gates,
 }
 
-/// The path that CRDs call.
-const CONVERT: &str = "/convert";
 /// Paths under which charts of older releases call the same handlers.
 const OLDER: &str = "-v1alpha1-cloneset";
 const NEWER: &str = "-cloneset";
 
 pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
-    let mut webhooks = Webhooks::new(metrics)
-        .conversion(CONVERT, |object, to| kruise_api::convert(object, to).map_err(|error| error.to_string()));
+    let mut webhooks = Webhooks::new(metrics).conversion(CONVERT_PATH, |object, to| {
+        kruise_api::convert(object, to).map_err(|error| error.to_string())
+    });
     for suffix in [NEWER, OLDER] {
         webhooks = webhooks
             .admission(&format!("/mutate-apps-kruise-io{suffix}"), mutate_cloneset(cx))

@@ -17,7 +17,7 @@ use crate::{
     kind::kind,
     labels,
     names::APPS_GROUP,
-    parts::{Extra, InPlaceUpdateStrategy},
+    parts::{self, Extra, InPlaceUpdateStrategy, PodUpdatePolicy},
     wire_enum::wire_enum,
 };
 
@@ -173,16 +173,21 @@ pub(crate) fn spec_up(spec: &mut Object) {
         .filter_map(|field| Some(((*field).to_owned(), strategy.shift_remove(*field)?)))
         .collect();
     let policy = policy.as_ref().and_then(Value::as_str).unwrap_or_default();
-    if policy == "OnDelete" {
-        strategy.insert("type".to_owned(), json!("OnDelete"));
+    let policy = UpdateType::from(policy);
+    if policy == UpdateType::OnDelete {
+        strategy.insert("type".to_owned(), json!(parts::UpdateType::OnDelete));
         return;
     }
     if let Some(in_place) = child(&mut rolling, "inPlaceUpdateStrategy") {
         in_place.retain(|field, _| PRE_DOWNLOAD.iter().all(|(ignored, _)| field != ignored));
     }
-    let policy = if matches!(policy, "InPlaceIfPossible" | "InPlaceOnly") { policy } else { "ReCreate" };
+    let policy = match policy {
+        UpdateType::InPlaceIfPossible => PodUpdatePolicy::InPlaceIfPossible,
+        UpdateType::InPlaceOnly => PodUpdatePolicy::InPlaceOnly,
+        UpdateType::ReCreate | UpdateType::OnDelete | UpdateType::Other(_) => PodUpdatePolicy::ReCreate,
+    };
     rolling.insert("podUpdatePolicy".to_owned(), json!(policy));
-    strategy.insert("type".to_owned(), json!("RollingUpdate"));
+    strategy.insert("type".to_owned(), json!(parts::UpdateType::RollingUpdate));
     strategy.insert("rollingUpdate".to_owned(), Value::Object(rolling));
 }
 
@@ -199,7 +204,7 @@ fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
         return downloads;
     };
     let rolling = strategy.shift_remove("rollingUpdate");
-    let on_delete = strategy.get("type").is_some_and(|kind| kind == "OnDelete");
+    let on_delete = strategy.get("type").is_some_and(|kind| kind == parts::UpdateType::OnDelete.as_str());
     let Some(Value::Object(mut rolling)) = rolling else {
         if !on_delete {
             strategy.shift_remove("type");
@@ -221,7 +226,7 @@ fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
         }
     }
     if !on_delete {
-        strategy.insert("type".to_owned(), policy.unwrap_or_else(|| json!("ReCreate")));
+        strategy.insert("type".to_owned(), policy.unwrap_or_else(|| json!(UpdateType::ReCreate)));
     }
     downloads
 }
@@ -241,7 +246,10 @@ pub(crate) fn has_old_shape(spec: &Object) -> bool {
     let flat = strategy.is_some_and(|strategy| {
         let kind = strategy.get("type").and_then(Value::as_str).unwrap_or_default();
         ROLLING.iter().any(|field| strategy.contains_key(*field))
-            || matches!(kind, "ReCreate" | "InPlaceIfPossible" | "InPlaceOnly")
+            || matches!(
+                UpdateType::from(kind),
+                UpdateType::ReCreate | UpdateType::InPlaceIfPossible | UpdateType::InPlaceOnly
+            )
     });
     let scale = spec.get("scaleStrategy");
     let new_reuse = scale.is_some_and(|scale| scale.get("enablePVCReuse").is_some());

@@ -15,6 +15,7 @@ use crate::{
         rules,
     },
     kind::kind,
+    kubernetes::status,
     names::APPS_GROUP,
     read::read_part,
     reasons,
@@ -24,21 +25,21 @@ kind! {
     /// Asks the node agent to restart containers of a running pod.
     Namespaced ContainerRecreateRequest(APPS_GROUP, "v1alpha1", "containerrecreaterequests") {
         /// What is restarted. Cannot be changed.
-        #[schemars(transform = rules::immutable, transform = spec)]
+        #[schemars(transform = rules::immutable, transform = older_spec)]
         spec: ContainerRecreateRequestSpec,
-        #[schemars(transform = status)]
+        #[schemars(transform = older_status)]
         status: ContainerRecreateRequestStatus,
     }
 }
 
 /// Released versions of the original take any number here.
-fn spec(schema: &mut Schema) {
+fn older_spec(schema: &mut Schema) {
     loosen(schema, &["ttlSecondsAfterFinished"]);
     loosen(schema, &["strategy", "minStartedSeconds"]);
 }
 
 /// Agents of other releases may write other phases.
-fn status(schema: &mut Schema) {
+fn older_status(schema: &mut Schema) {
     without(schema, &[CONDITIONS, SNAPSHOT]);
     loosen(schema, &["phase"]);
     loosen(schema, &["containerRecreateStates", "*", "phase"]);
@@ -77,7 +78,8 @@ pub(crate) fn down(object: &mut Object) {
     if let Some(snapshot) = snapshot {
         set_annotation(object, CRR_SYNC_CONTAINER_STATUSES, &snapshot.to_string());
     }
-    let holds = |condition: &&Value| condition["type"] == PRE_RECREATE_GRACE && condition["status"] == "True";
+    let holds =
+        |condition: &&Value| condition["type"] == PRE_RECREATE_GRACE && condition["status"] == status::TRUE;
     let acquired = conditions.as_ref().and_then(Value::as_array).and_then(|all| all.iter().find(holds));
     if let Some(time) = acquired.and_then(|condition| condition.get("lastTransitionTime")) {
         set_annotation(object, CRR_UNREADY_ACQUIRED, &text(time));
@@ -92,7 +94,7 @@ fn snapshot_of(text: &str) -> Option<Value> {
 fn grace(time: &str) -> Value {
     json!({
         "type": PRE_RECREATE_GRACE,
-        "status": "True",
+        "status": status::TRUE,
         "lastTransitionTime": time,
         "reason": reasons::condition::PRE_RECREATE_GRACE,
         "message": reasons::PRE_RECREATE_GRACE_MESSAGE,
