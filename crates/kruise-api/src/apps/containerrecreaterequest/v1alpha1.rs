@@ -5,7 +5,9 @@ use k8s_openapi::jiff::Timestamp;
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::v1beta1::{ContainerRecreateRequestSpec, ContainerRecreateRequestStatus, ContainerSnapshot};
+use super::v1beta1::{
+    ContainerRecreateRequestSpec, ContainerRecreateRequestStatus, ContainerSnapshot, RecreatePhase,
+};
 use crate::{
     annotations::{CRR_SYNC_CONTAINER_STATUSES, CRR_UNREADY_ACQUIRED},
     conditions::PRE_RECREATE_GRACE,
@@ -60,6 +62,8 @@ pub(crate) fn up(object: &mut Object) {
     let Some(status) = child_mut(object, "status") else {
         return;
     };
+    // A status must have a phase; where there was none, nothing has begun.
+    status.entry("phase").or_insert_with(|| json!(RecreatePhase::Pending));
     if let Some(snapshot) = snapshot {
         status.insert(SNAPSHOT.to_owned(), snapshot);
     }
