@@ -21,10 +21,11 @@ mod status;
 mod update;
 mod view;
 
+pub use claims::sets_of_claim;
 pub use ordinals::{Ordinal, Reserved, Slots};
 pub use plan::{Cx, Slot, plan};
 pub use spec::{ClaimUpdate, Keep, Management, Order, Retention, Rolling, Spec};
-pub use view::{Claim, ClaimOwner, Expansion, FileSystem, View};
+pub use view::{Expansion, View};
 
 #[cfg(test)]
 mod tests;
