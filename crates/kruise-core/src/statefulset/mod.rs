@@ -11,6 +11,7 @@
 //! Never: two pods for one ordinal; a claim given to a pod or to the set against the policy; more pods down at our hands than the
 //! limit; a second condemned pod touched in OrderedReady while one is on its way.
 
+pub mod admission;
 mod claims;
 mod create;
 mod ordinals;

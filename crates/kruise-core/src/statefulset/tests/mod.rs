@@ -1,5 +1,6 @@
 //! Fixtures that read like the sentence in the specification, and one file per source file.
 
+mod admission;
 mod claims;
 mod golden;
 mod plan;
