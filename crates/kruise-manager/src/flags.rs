@@ -72,6 +72,10 @@ pub struct Flags {
     #[arg(long, default_value_t = 3, alias = "concurrent-cloneset-syncs")]
     pub cloneset_workers: usize,
 
+    /// StatefulSets that are worked on at the same time
+    #[arg(long, default_value_t = 3)]
+    pub statefulset_workers: usize,
+
     /// Do not count pods in state PreparingDelete as replicas of any CloneSet
     #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub cloneset_scaling_exclude_preparing_delete: bool,
@@ -131,6 +135,10 @@ pub fn planner_gates(gates: &FeatureGates) -> Gates {
         ("PodUnavailableBudgetUpdateGate", Gate::PodUnavailableBudgetUpdate),
         ("TemplateNoDefaults", Gate::TemplateNoDefaults),
         ("DefaultHostNetworkHostPortsInPodTemplates", Gate::DefaultHostPorts),
+        ("StatefulSetStartOrdinal", Gate::StatefulSetStartOrdinal),
+        ("StatefulSetAutoDeletePVC", Gate::StatefulSetAutoDeleteClaims),
+        ("StatefulSetAutoResizePVCGate", Gate::StatefulSetAutoResizeClaims),
+        ("PodIndexLabel", Gate::PodIndexLabel),
     ];
     table.into_iter().fold(
         Gates::default(),
