@@ -19,6 +19,8 @@ pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost"
 pub const CLONESET_CLAIM_TEMPLATE_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
 /// Written by the StatefulSet controller on claims it expands: name of the set; read by the claim watch.
 pub const OWNED_BY_STATEFULSET: &str = "apps.kruise.io/owned-by-asts";
+/// On a storage class: claims without one get it.
+pub const DEFAULT_STORAGE_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// Written by users on a v1alpha1 DaemonSet (`true`); read by conversion, which turns it into `partitionedScaling`.
 pub const DAEMONSET_PROGRESSIVE_CREATE: &str = "daemonset.kruise.io/progressive-create-pod";
 /// Written by users on a DaemonSet migrated from an old release; read by the DaemonSet controller for a pod label.

@@ -22,9 +22,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::CloneSets;
+use crate::controllers::{CloneSets, Context as Views, Planned, StatefulSets, Workloads};
 use crate::flags::{Flags, planner_gates};
-use crate::stores::{PullJobs, Stores};
+use crate::stores::{Optional, Stores, Use};
 use crate::webhooks::{self, flags::Source};
 
 /// A stopping leader gives plans that are being carried out this long to end.
@@ -49,8 +49,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let server = client.apiserver_version().await.context("the API server cannot be reached")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
-    let pull_jobs = if gates.on("ImagePullJobGate") { PullJobs::Used } else { PullJobs::Unused };
-    let stores = Arc::new(Stores::new(pull_jobs));
+    let stores = Arc::new(Stores::new(optional(&gates)));
     let seed = seed();
     let shared = Shared {
         client: client.clone(),
@@ -64,17 +63,14 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let (webhook, webhook_state) = webhook(flags, &gates, &shared, &stores).await?;
     let _webhook = Aborting(webhook);
     let _servers = Aborting(serve(flags, &shared, webhook_state).await?);
-    let queue = Arc::new(Queue::new(flags.back_off()));
-    CloneSets::wake(&stores, &queue);
+    let resize =
+        if has_resize_endpoint(&server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
+    let views = Views { stores: Arc::clone(&stores), gates: planner_gates(&gates), resize };
+    let controllers = controllers(flags, &views, &shared);
     // A standby keeps its caches warm: the watches run before and without leading.
     let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
     let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
 
-    let resize =
-        if has_resize_endpoint(&server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
-    let planner =
-        CloneSets::new(Arc::clone(&stores), planner_gates(&gates), resize, flags.preparing_delete());
-    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
     let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
     tokio::select! {
         biased;
@@ -82,19 +78,51 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         () = ready(&stores, candidate.as_ref()) => {}
     }
     shared.metrics.leads(Leading::Yes);
-    tracing::info!(clonesets = stores.clonesets.len(), pods = stores.pods.len(), "leading");
-    let workers = controller.start(flags.cloneset_workers);
+    tracing::info!(
+        clonesets = stores.clonesets.len(),
+        statefulsets = stores.statefulsets.len(),
+        pods = stores.pods.len(),
+        "leading"
+    );
+    let (queues, workers): (Vec<_>, Vec<_>) =
+        controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
     let outcome = tokio::select! {
         biased;
         signal = stop_signal() => signal,
         () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
     };
-    queue.close();
-    wait_for(workers).await;
+    queues.iter().for_each(|queue| queue.close());
+    wait_for(workers.into_iter().flatten().collect()).await;
     if let Some(candidate) = &candidate {
         candidate.release().await;
     }
     outcome
+}
+
+/// A controller whose keys are woken already; it works once it is started.
+struct Ready {
+    queue: Arc<Queue>,
+    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>>>,
+}
+
+fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
+    vec![
+        ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
+        ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
+    ]
+}
+
+fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    Workloads::<K>::wake(&views.stores, &queue);
+    let planner = Workloads::new(views.clone(), kind);
+    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+    Ready { queue, start: Box::new(move || controller.start(workers)) }
+}
+
+fn optional(gates: &FeatureGates) -> Optional {
+    let used = |gate: &str| if gates.on(gate) { Use::Used } else { Use::Unused };
+    Optional { pull_jobs: used("ImagePullJobGate"), storage_classes: used("StatefulSetAutoResizePVCGate") }
 }
 
 /// Every replica answers webhooks, whether it leads or not.

@@ -1,5 +1,7 @@
 //! What admission says about an object: faults with the field they are at, warnings. Shared by all kinds.
 
+pub mod workload;
+
 use std::fmt;
 
 /// Everything that is wrong with an object, so that the user repairs the file once.

@@ -27,7 +27,7 @@ mod wake;
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
 pub use plan::{Cx, collided, plan};
 pub use spec::{ClaimReuse, PreDownload, PreparingDelete, Rolling, Spec};
-pub use view::{Claim, ClaimOwner, View};
+pub use view::View;
 pub use wake::matters;
 
 pub use crate::workload::{Failures, PullJob};

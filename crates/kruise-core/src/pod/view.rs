@@ -153,6 +153,11 @@ impl PodView {
         self.deleted.is_none() && !matches!(self.phase, Phase::Succeeded | Phase::Failed)
     }
 
+    /// The owner that manages it; an orphan has none.
+    pub fn controller(&self) -> Option<&Owner> {
+        self.owners.iter().find(|owner| owner.is_controller)
+    }
+
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|one| one.kind.as_ref() == kind)
     }

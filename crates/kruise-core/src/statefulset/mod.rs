@@ -11,6 +11,7 @@
 //! Never: two pods for one ordinal; a claim given to a pod or to the set against the policy; more pods down at our hands than the
 //! limit; a second condemned pod touched in OrderedReady while one is on its way.
 
+pub mod admission;
 mod claims;
 mod create;
 mod ordinals;
@@ -21,10 +22,11 @@ mod status;
 mod update;
 mod view;
 
+pub use claims::sets_of_claim;
 pub use ordinals::{Ordinal, Reserved, Slots};
 pub use plan::{Cx, Slot, plan};
 pub use spec::{ClaimUpdate, Keep, Management, Order, Retention, Rolling, Spec};
-pub use view::{Claim, ClaimOwner, Expansion, FileSystem, View};
+pub use view::{Expansion, View};
 
 #[cfg(test)]
 mod tests;

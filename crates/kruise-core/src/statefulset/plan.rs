@@ -115,22 +115,27 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
 
 /// AS-3, AS-4: revisions and pods of a deleted namesake become ours. The runtime confirms the uid of the set before it writes.
 fn adopt(cx: &Cx<'_>, plan: &mut Plan) {
-    let reference = json!([cx.view.workload().owner_reference()]);
-    let ops = |version: &str| {
-        let add = Op::add("/metadata/ownerReferences", reference.clone());
+    let reference = cx.view.workload().owner_reference();
+    let patch = |version: &str, owners: usize| {
+        let add = match owners {
+            0 => Op::add("/metadata/ownerReferences", json!([reference])),
+            _ => Op::add("/metadata/ownerReferences/-", reference.clone()),
+        };
         Patch::Json(vec![Op::test("/metadata/resourceVersion", version), add])
     };
     let orphan = |name: &RevisionName| cx.view.orphan_revisions.contains(name);
     for one in cx.view.revisions.iter().filter(|one| orphan(&one.name)) {
-        let patch = ops(one.version.as_str());
-        let write = Write::patch(Resource::Revision, one.name.as_str(), Part::Object, patch);
+        let write =
+            Write::patch(Resource::Revision, one.name.as_str(), Part::Object, patch(one.version.as_str(), 0));
         plan.act(Chain::other(Purpose::Adopt, vec![write]));
     }
-    for pod in cx.pods().filter(|pod| pod.owners.is_empty() && pod.deleted.is_none()) {
-        let patch = ops(pod.version.as_str());
+    for pod in cx.pods().filter(|pod| cx.view.adopts(pod)) {
+        let patch = patch(pod.version.as_str(), pod.owners.len());
         let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, patch);
         plan.act(Chain::pod(Purpose::Adopt, &pod.name, vec![write]));
     }
+    let adopts = plan.chains.iter().any(|chain| chain.purpose == Purpose::Adopt);
+    plan.adopter = adopts.then(|| cx.view.uid.clone());
 }
 
 /// AS-4: pods that selector or name no longer make ours are let go.

@@ -1,5 +1,11 @@
 //! One file per controller: what wakes it and how its view is assembled. Nothing here decides.
 
 mod cloneset;
+mod statefulset;
+#[cfg(test)]
+mod tests;
+mod workload;
 
 pub use cloneset::CloneSets;
+pub use statefulset::StatefulSets;
+pub use workload::{Context, Planned, Workloads};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
 /// installed configuration of the original, which fails closed, does not lock these kinds.
-const WITHOUT_RULES_YET: [&str; 25] = [
+const WITHOUT_RULES_YET: [&str; 24] = [
     "/mutate-pod",
     "/validate-pod",
     "/validate-apps-deployment",
@@ -29,7 +29,6 @@ const WITHOUT_RULES_YET: [&str; 25] = [
     "podprobemarker",
     "resourcedistribution",
     "sidecarset",
-    "statefulset",
     "uniteddeployment",
     "workloadspread",
 ];
@@ -45,14 +44,21 @@ pub fn without_rules_yet() -> impl Iterator<Item = String> {
     })
 }
 
+/// Kinds of ours with rules, and their plurals.
+const KINDS: [(&str, &str); 2] = [("cloneset", "clonesets"), ("statefulset", "statefulsets")];
+
 /// Entries of `kruise-mutating-webhook-configuration`.
 pub fn mutating() -> Vec<Value> {
-    vec![entry("mcloneset.kb.io", "/mutate-apps-kruise-io-cloneset", &["CREATE", "UPDATE"])]
+    let operations = ["CREATE", "UPDATE"];
+    KINDS.map(|(kind, plural)| entry(&format!("m{kind}.kb.io"), ("mutate", kind, plural), &operations)).into()
 }
 
 /// Entries of `kruise-validating-webhook-configuration`.
 pub fn validating() -> Vec<Value> {
-    vec![entry("vcloneset.kb.io", "/validate-apps-kruise-io-cloneset", &["CREATE", "UPDATE", "DELETE"])]
+    let operations = ["CREATE", "UPDATE", "DELETE"];
+    KINDS
+        .map(|(kind, plural)| entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &operations))
+        .into()
 }
 
 /// Names of the CRDs that convert by webhook.
@@ -64,7 +70,8 @@ pub fn conversion_crds() -> Vec<String> {
 }
 
 /// Fails closed, as the original's chart: only objects of ours depend on it.
-fn entry(name: &str, path: &str, operations: &[&str]) -> Value {
+fn entry(name: &str, (verb, kind, plural): (&str, &str, &str), operations: &[&str]) -> Value {
+    let path = format!("/{verb}-apps-kruise-io-{kind}");
     json!({
         "name": name,
         "admissionReviewVersions": ["v1", "v1beta1"],
@@ -76,7 +83,7 @@ fn entry(name: &str, path: &str, operations: &[&str]) -> Value {
             "apiGroups": [APPS_GROUP],
             "apiVersions": ["v1alpha1", "v1beta1"],
             "operations": operations,
-            "resources": ["clonesets"],
+            "resources": [plural],
         }],
     })
 }

@@ -1,10 +1,12 @@
 //! The same phases done by a manager: CloneSets are created and changed, the manager does the rest.
 
 use k8s_openapi::api::core::v1::Namespace;
+use kruise_api::Kind;
+use kruise_api::apps::cloneset::CloneSet;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use kruise_sim::kubelet::Pod;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -83,7 +85,7 @@ impl Run {
         let env = json!([{"name": "GENERATION", "value": "2"}]);
         let containers = json!([{"name": "main", "image": IMAGES.1, "env": env}]);
         let change = json!({"spec": {
-            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "ReCreate"}},
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": PodUpdatePolicy::ReCreate}},
             "template": {"spec": {"containers": containers}},
         }});
         let old = self.observer.uids();
@@ -115,19 +117,19 @@ impl Run {
 }
 
 fn clonesets(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "CloneSet"));
+    let kind = ApiResource::erase::<CloneSet>(&());
     Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
 fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
     let object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+        "apiVersion": CloneSet::api_version(&()), "kind": CloneSet::KIND,
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
-                "podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": "20%", "maxSurge": 0, "partition": 0,
+            "updateStrategy": {"type": UpdateType::RollingUpdate, "rollingUpdate": {
+                "podUpdatePolicy": PodUpdatePolicy::InPlaceIfPossible, "maxUnavailable": "20%", "maxSurge": 0, "partition": 0,
             }},
             "template": {
                 "metadata": {"labels": {"app": name}},

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::world::{BROKEN, HOOK, World};
 use super::*;
 use crate::amount::{Amount, Bare, Rounding};
+use crate::fixtures::world::{BROKEN, HOOK};
 
 /// Rounds after which a rollout of at most seven pods must be over: each needs a few rounds, one after the other.
 const ROUNDS: usize = 120;
@@ -142,7 +142,7 @@ impl Case {
             world.store(&middle, 2),
             world.store(&fixture.object["spec"]["template"], 3),
         ];
-        world.cloneset["status"] = json!({"currentRevision": names[0]});
+        world.object["status"] = json!({"currentRevision": names[0]});
         for (i, (side, health)) in self.pods.iter().enumerate() {
             let (name, pod) = match side {
                 Side::Old => (&names[0], old()),
