@@ -9,6 +9,10 @@ mod cloneset;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]
+mod statefulset;
+#[cfg(test)]
 mod testbed;
 #[cfg(test)]
 mod webhook;
+#[cfg(test)]
+mod workload;
