@@ -171,14 +171,17 @@ async fn scenario_15_scale_strategy_streams() {
             if down <= 2 { Ok(()) } else { Err(format!("{down} pods were not available")) }
         })
         .await;
-    let unready = Which { pod: Some("web-".into()), ..Which::default() };
-    sets.behave(unready.clone(), Behaviour::NeverReady);
+    let newcomers: Vec<Which> =
+        (3..10).map(|ordinal| Which { pod: Some(format!("web-{ordinal}")), ..Which::default() }).collect();
+    for newcomer in &newcomers {
+        sets.behave(newcomer.clone(), Behaviour::NeverReady);
+    }
     web.scale(10).await;
     web.until_active("two more", |pods| pods.len() == 5).await;
     sets.quiet().await;
     assert_eq!(web.pods_now().await.len(), 5);
 
-    sets.recover(&unready);
+    newcomers.iter().for_each(|newcomer| sets.recover(newcomer));
 
     web.until_available(10).await;
     limit.verdict().await;

@@ -2,6 +2,7 @@
 
 mod admission;
 mod claims;
+mod download;
 mod golden;
 mod plan;
 mod properties;
