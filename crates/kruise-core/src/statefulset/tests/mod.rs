@@ -4,6 +4,7 @@ mod admission;
 mod claims;
 mod download;
 mod golden;
+mod inplace;
 mod plan;
 mod properties;
 mod scale;
