@@ -7,7 +7,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kruise_testbed::{Scratch, manager, scratch_without_manager, wait};
 use kube::Api;
 
-use crate::cloneset::{CloneSets, web};
+use crate::cloneset::{Kind, Sets, web};
 
 fn part(test: &Scratch, name: &str) -> String {
     format!("{}-{}-{name}", manager::PART, test.namespace)
@@ -54,7 +54,7 @@ fn times(spec: &LeaseSpec) -> (Timestamp, Timestamp) {
 async fn standby_leads_within_two_seconds_of_a_clean_stop() {
     let test = scratch_without_manager("lease").await.unwrap();
     let leases: Api<Lease> = test.api();
-    let sets = CloneSets::new(test.client.clone(), &test.namespace);
+    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
     let first = candidate(&test, "first");
     let held = wait::until(&leases, "kruise-manager", "a leader", |lease| !holder(lease).is_empty()).await;
     let leader = holder(&held.unwrap()).to_owned();
