@@ -20,7 +20,7 @@ mod target;
 mod view;
 
 pub use plan::{near_limit, plan};
-pub use target::{NotAWhitelist, Supported, Target};
+pub use target::{NATIVE_GROUP, NotAWhitelist, Supported, Target};
 pub use view::{Preferred, Record, Retention, Spec, View, Workload};
 
 #[cfg(test)]

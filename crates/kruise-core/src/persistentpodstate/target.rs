@@ -24,6 +24,13 @@ pub struct NotAWhitelist(String);
 /// Group of Kubernetes' own workloads.
 pub const NATIVE_GROUP: &str = "apps";
 
+impl NotAWhitelist {
+    /// The list could not even be asked for.
+    pub fn unread(error: &impl ToString) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl Target {
     /// Out of a reference; `apps/v1` and `apps/v1beta1` are one.
     pub fn new(api_version: &str, kind: &str, name: &str) -> Self {
@@ -44,7 +51,7 @@ impl Supported {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Self::default()) };
         let value: Value = serde_json::from_str(text).map_err(|error| NotAWhitelist(error.to_string()))?;
         if !value.is_object() {
-            return Err(NotAWhitelist("it is no object".to_owned()));
+            return Err(NotAWhitelist("write {\"workloads\":[{\"Group\":…,\"Kind\":…}]}".to_owned()));
         }
         let workloads = member(&value, "workloads").and_then(Value::as_array).into_iter().flatten();
         let word =

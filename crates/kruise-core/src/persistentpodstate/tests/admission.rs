@@ -58,5 +58,5 @@ fn persistentpodstate_d6_broken_list_refuses_only_other_kinds() {
     assert!(validate(&good, None, &known).is_empty());
     let mut other = good;
     other["targetRef"]["kind"] = json!("GameServerSet");
-    assert!(validate(&other, None, &known).to_string().contains("no JSON"));
+    assert!(validate(&other, None, &known).to_string().contains("cannot be read"));
 }
