@@ -1,13 +1,14 @@
 //! Pods come back to where they were ready last: the API server calls our manager for every new pod.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
 use kube::Client;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::{Set, States, labels, nodes, placed, records};
@@ -88,7 +89,7 @@ async fn pods_return_to_their_nodes() {
     let older = states.older();
     let mut spec = remember(&[], &[HOST]);
     spec["preferredPersistentTopology"][0]["preference"] = json!({"nodeTopologyKeys": [HOST]});
-    states.create(&older, "web", spec.clone()).await.unwrap();
+    created(&states, &older, spec).await;
     let shown = states.api.get("web").await.unwrap();
     assert_eq!(shown.data["spec"]["preferredPersistentTopology"][0]["preference"], json!({"keys": [HOST]}));
     let refused = wait_refused(&states).await;
@@ -116,6 +117,17 @@ async fn pods_return_to_their_nodes() {
     assert_eq!(labels(&object), [1; 5]);
 }
 
+/// Conversion and admission may still be on their way into the configuration.
+async fn created(states: &States, api: &Api<DynamicObject>, spec: Value) {
+    for _ in 0..240 {
+        if states.create(api, "web", spec.clone()).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    states.create(api, "web", spec).await.unwrap();
+}
+
 /// The validating webhook may still be on its way into the configuration.
 async fn wait_refused(states: &States) -> String {
     for _ in 0..240 {
@@ -124,10 +136,10 @@ async fn wait_refused(states: &States) -> String {
                 assert_eq!(status.code, 400);
                 return status.message;
             }
-            Ok(_) => drop(states.api.delete("second", &kube::api::DeleteParams::default()).await.unwrap()),
+            Ok(_) => drop(states.api.delete("second", &DeleteParams::default()).await.unwrap()),
             Err(_) => {}
         }
-        tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+        tokio::time::sleep(Duration::from_millis(250)).await;
     }
     panic!("the second object was never refused");
 }
@@ -138,7 +150,7 @@ async fn wait_refused(states: &States) -> String {
 async fn required_zone_holds_and_records_catch_up() {
     let world = world().await;
     let states = States::new(world.client.clone(), "default");
-    states.create(&states.api, "web", remember(&[ZONE], &[])).await.unwrap();
+    created(&states, &states.api, remember(&[ZONE], &[])).await;
     states.set("apps", "v1", json!({}), json!({"replicas": 1})).await;
     let first = states.until_ready(1).await;
     let zone = states.until_remembered(&["web-0"]).await["web-0"]["nodeTopologyLabels"][ZONE].clone();
@@ -153,7 +165,7 @@ async fn required_zone_holds_and_records_catch_up() {
         world.cordon(name, true).await;
     }
 
-    states.pods.delete("web-0", &kube::api::DeleteParams::default()).await.unwrap();
+    states.pods.delete("web-0", &DeleteParams::default()).await.unwrap();
     let says_why = |pod: &Pod| {
         let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
         placed(pod).is_some()
