@@ -2,6 +2,12 @@
 
 /// Written by CloneSet, StatefulSet, DaemonSet, BroadcastJob and SidecarSet controllers as event reasons.
 pub mod event {
+    /// Warning, by the PersistentPodState controller, ours: another object of the same target comes first.
+    pub const PPS_SUPERSEDED: &str = "Superseded";
+    /// Warning, by the PersistentPodState controller, ours: a record names a node that is gone.
+    pub const PPS_NODE_LOST: &str = "RecordedNodeLost";
+    /// Warning, by the PersistentPodState controller, ours: the object becomes too large.
+    pub const PPS_NEAR_LIMIT: &str = "RecordsNearLimit";
     /// Warning, by any controller: planning failed because of a defect of ours.
     pub const PLANNER_PANIC: &str = "PlannerPanic";
     /// Normal, by every workload controller: a pod was created.

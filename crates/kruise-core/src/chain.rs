@@ -42,6 +42,8 @@ pub enum Purpose {
     PreDownload,
     /// Takes names that are done out of the list of pods to delete.
     TrimSpec,
+    /// Makes, changes or deletes an object that annotations of another one ask for.
+    Generate,
 }
 
 /// One API call.

@@ -76,6 +76,10 @@ pub struct Flags {
     #[arg(long, default_value_t = 3)]
     pub statefulset_workers: usize,
 
+    /// PersistentPodStates that are worked on at the same time
+    #[arg(long, default_value_t = 3)]
+    pub persistentpodstate_workers: usize,
+
     /// Do not count pods in state PreparingDelete as replicas of any CloneSet
     #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub cloneset_scaling_exclude_preparing_delete: bool,

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::{CloneSets, Context as Views, Planned, StatefulSets, Workloads};
+use crate::controllers::{CloneSets, Context as Views, Planned, PodStates, StatefulSets, Workloads};
 use crate::flags::{Flags, planner_gates};
 use crate::stores::{Optional, Stores, Use};
 use crate::webhooks::{self, flags::Source};
@@ -109,7 +109,16 @@ fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
     vec![
         ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
         ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
+        pod_states(flags.persistentpodstate_workers, views, shared),
     ]
+}
+
+fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodStates::wake(&views.stores, &queue);
+    let controller =
+        Controller::new(PodStates::new(Arc::clone(&views.stores)), Arc::clone(&queue), shared.clone());
+    Ready { queue, start: Box::new(move || controller.start(workers)) }
 }
 
 fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
@@ -136,6 +145,7 @@ async fn webhook(
         client: shared.client.clone(),
         stores: Arc::clone(stores),
         gates: planner_gates(gates),
+        namespace: flags.webhook.pod_namespace.clone(),
     };
     let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
     let started = webhooks::start(&flags.webhook, Arc::new(cx), source, Arc::clone(&shared.metrics)).await?;
