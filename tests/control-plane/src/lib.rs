@@ -8,6 +8,7 @@ mod api;
 mod cloneset;
 #[cfg(test)]
 mod lease;
+#[cfg(test)]
 mod persistentpodstate;
 #[cfg(test)]
 mod simnodes;
