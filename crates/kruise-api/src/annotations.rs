@@ -19,6 +19,8 @@ pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost"
 pub const CLONESET_CLAIM_TEMPLATE_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
 /// Written by the StatefulSet controller on claims it expands: name of the set; read by the claim watch.
 pub const OWNED_BY_STATEFULSET: &str = "apps.kruise.io/owned-by-asts";
+/// On a storage class: claims without one get it.
+pub const DEFAULT_STORAGE_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// Written by users on a v1alpha1 DaemonSet (`true`); read by conversion, which turns it into `partitionedScaling`.
 pub const DAEMONSET_PROGRESSIVE_CREATE: &str = "daemonset.kruise.io/progressive-create-pod";
 /// Written by users on a DaemonSet migrated from an old release; read by the DaemonSet controller for a pod label.
@@ -101,6 +103,10 @@ pub const PPS_PREFERRED_TOPOLOGY: &str = "kruise.io/preferred-persistent-topolog
 pub const PPS_POD_ANNOTATIONS: &str = "kruise.io/persistent-pod-annotations";
 /// Written by admission of pods: name of the PersistentPodState that steered it; read by its controller.
 pub const PPS_INJECTED: &str = "kruise.io/injected-persistent-pod-state";
+/// Ours. Written by users on a PersistentPodState (`true`); read by its controller: records of nodes that are gone are dropped.
+pub const PPS_DROP_LOST_NODES: &str = "kruise.io/drop-records-of-lost-nodes";
+/// Ours. Written by users on a PersistentPodState (`true`); read by admission of pods: a node selector of the template wins over the record.
+pub const PPS_TEMPLATE_WINS: &str = "kruise.io/template-node-selector-wins";
 
 /// Written by admission of pods: name of the PodUnavailableBudget; read by its controller and by admission.
 pub const RELATED_PUB: &str = "pub.kruise.io/related-pub";

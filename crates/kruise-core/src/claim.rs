@@ -1,10 +1,88 @@
-//! PersistentVolumeClaims made from claim templates, the same for every kind that has them (CS-62, AS-81).
+//! PersistentVolumeClaims: as planners see them, and made from claim templates (CS-62, AS-81).
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use kruise_api::kubernetes::{FILE_SYSTEM_RESIZE_PENDING, status};
+use kruise_api::{annotations, labels};
 use serde_json::{Value, json};
 
-use crate::ids::ClaimName;
+use crate::ids::{ClaimName, InstanceId, ResourceVersion, Uid};
+use crate::quantity::Quantity;
+
+/// What the planners of all kinds read of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    pub name: ClaimName,
+    pub uid: Uid,
+    pub version: ResourceVersion,
+    pub deleted: Option<Timestamp>,
+    /// In wire order: changes address them by position.
+    pub owners: Box<[ClaimOwner]>,
+    /// The CloneSet instance that it belongs to.
+    pub instance: Option<InstanceId>,
+    /// Name of the StatefulSet that expands it.
+    pub grown_by: Option<String>,
+    pub class: Option<String>,
+    pub modes: Box<[String]>,
+    pub request: Option<Quantity>,
+    pub capacity: Option<Quantity>,
+    pub resize: FileSystem,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimOwner {
+    pub kind: String,
+    pub name: String,
+    pub uid: Uid,
+}
+
+/// Whether the volume has grown and only its file system waits for the pod to restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystem {
+    ResizePending,
+    Settled,
+}
+
+impl Claim {
+    /// Reads a wire object.
+    pub fn read(object: &Value) -> Option<Self> {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+        let list = |path: &str| object.pointer(path).and_then(Value::as_array).into_iter().flatten();
+        let quantity = |path: &str| text(path).and_then(|text| Quantity::read(text).ok());
+        let member = |map: &str, key: &str| object.pointer(map)?.get(key)?.as_str();
+        let field =
+            |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_pending = list("/status/conditions").any(|one| {
+            field(one, "type") == FILE_SYSTEM_RESIZE_PENDING && field(one, "status") == status::TRUE
+        });
+        Some(Self {
+            name: ClaimName::new(text("/metadata/name")?),
+            uid: Uid::new(text("/metadata/uid").unwrap_or_default()),
+            version: ResourceVersion::new(text("/metadata/resourceVersion").unwrap_or_default()),
+            deleted: text("/metadata/deletionTimestamp").and_then(crate::time::read),
+            owners: list("/metadata/ownerReferences")
+                .map(|one| ClaimOwner {
+                    kind: field(one, "kind"),
+                    name: field(one, "name"),
+                    uid: Uid::new(field(one, "uid")),
+                })
+                .collect(),
+            instance: member("/metadata/labels", labels::CLONESET_INSTANCE_ID).map(InstanceId::new),
+            grown_by: member("/metadata/annotations", annotations::OWNED_BY_STATEFULSET).map(str::to_owned),
+            class: text("/spec/storageClassName").map(str::to_owned),
+            modes: list("/spec/accessModes").filter_map(Value::as_str).map(str::to_owned).collect(),
+            request: quantity("/spec/resources/requests/storage"),
+            capacity: quantity("/status/capacity/storage"),
+            resize: if is_pending { FileSystem::ResizePending } else { FileSystem::Settled },
+        })
+    }
+
+    /// Where the reference to this owner stands.
+    pub fn owner_position(&self, uid: &Uid) -> Option<usize> {
+        self.owners.iter().position(|owner| owner.uid == *uid)
+    }
+}
 
 pub fn template_name(template: &Value) -> &str {
     template.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::chain::{Chain, Event, Purpose, Write};
-use crate::ids::PodName;
+use crate::ids::{PodName, Uid};
 use crate::reason::Reason;
 
 /// The next writes for one workload. Plain data; the runtime carries it out.
@@ -21,6 +21,8 @@ pub struct Plan {
     pub reasons: BTreeMap<PodName, Reason>,
     /// The instant at which time alone changes the plan.
     pub revisit_at: Option<Timestamp>,
+    /// Whose uid a live read must confirm before anything is adopted (AS-3, AS-4).
+    pub adopter: Option<Uid>,
     acted: BTreeSet<PodName>,
 }
 

@@ -34,7 +34,7 @@ pub struct Flags {
     pub enable_leader_election: bool,
 
     /// Namespace of the lease; empty for the pod's own
-    #[arg(long, default_value = "kruise-system")]
+    #[arg(long, default_value = kruise_api::names::NAMESPACE)]
     pub leader_election_namespace: String,
 
     /// Name of the lease
@@ -72,6 +72,14 @@ pub struct Flags {
     /// CloneSets that are worked on at the same time
     #[arg(long, default_value_t = 3, alias = "concurrent-cloneset-syncs")]
     pub cloneset_workers: usize,
+
+    /// StatefulSets that are worked on at the same time
+    #[arg(long, default_value_t = 3)]
+    pub statefulset_workers: usize,
+
+    /// PersistentPodStates that are worked on at the same time
+    #[arg(long, default_value_t = 3)]
+    pub persistentpodstate_workers: usize,
 
     /// Do not count pods in state PreparingDelete as replicas of any CloneSet
     #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
@@ -147,6 +155,10 @@ pub fn planner_gates(gates: &FeatureGates) -> Gates {
         ("TemplateNoDefaults", Gate::TemplateNoDefaults),
         ("DefaultHostNetworkHostPortsInPodTemplates", Gate::DefaultHostPorts),
         ("KruisePodReadinessGate", Gate::PodReadinessGate),
+        ("StatefulSetStartOrdinal", Gate::StatefulSetStartOrdinal),
+        ("StatefulSetAutoDeletePVC", Gate::StatefulSetAutoDeleteClaims),
+        ("StatefulSetAutoResizePVCGate", Gate::StatefulSetAutoResizeClaims),
+        ("PodIndexLabel", Gate::PodIndexLabel),
     ];
     table.into_iter().fold(
         Gates::default(),

@@ -48,6 +48,7 @@ impl Front {
             client: shared.client.clone(),
             stores: Arc::clone(stores),
             gates: planner_gates(gates),
+            namespace: flags.webhook.pod_namespace.clone(),
         };
         let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
         let (selections, selected) = watch::channel(pods::nobody_decides());
@@ -64,14 +65,14 @@ impl Front {
         Ok(Self { life, selections, metrics, keeper: Aborting(keeper), server, _pages: pages })
     }
 
-    /// For as long as the answer lives: keeps the pod webhook as narrow as our objects allow. Only for who leads.
-    pub fn select_pods(
+    /// Ready to keep the pod webhook as narrow as our objects allow; only who leads starts it.
+    pub fn selecting(
         &self,
         flags: &Flags,
         gates: &FeatureGates,
         stores: &Arc<Stores>,
         conditions: Conditions,
-    ) -> Aborting {
+    ) -> Selector {
         let changed = Arc::new(Notify::new());
         pods::wake(stores, &changed);
         let selecting = Selecting {
@@ -81,7 +82,7 @@ impl Front {
             conditions,
             own_namespace: flags.webhook.pod_namespace.clone(),
         };
-        Aborting(vec![tokio::spawn(pods::keep_selected(selecting, changed, self.selections.clone()))])
+        Selector { selecting, changed, out: self.selections.clone() }
     }
 
     /// Not ready first; answered until nobody sends requests any more; then closed.
@@ -100,6 +101,20 @@ impl Front {
             tracing::warn!("webhook requests were still being answered at the end");
         }
         drop(server);
+    }
+}
+
+/// Woken by the caches already; see [`Front::selecting`].
+pub struct Selector {
+    selecting: Selecting,
+    changed: Arc<Notify>,
+    out: watch::Sender<Selections>,
+}
+
+impl Selector {
+    /// Selects for as long as the answer lives.
+    pub fn start(self) -> Aborting {
+        Aborting(vec![tokio::spawn(pods::keep_selected(self.selecting, self.changed, self.out))])
     }
 }
 

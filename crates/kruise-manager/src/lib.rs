@@ -37,8 +37,8 @@ pub fn main() -> ExitCode {
 
 /// The webhook server's paths with empty caches, as the benchmark asks them.
 pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
-    let stores = Arc::new(stores::Stores::new(stores::PullJobs::Unused));
-    let cx = webhooks::Context { client, stores, gates: Gates::default() };
+    let stores = Arc::new(stores::Stores::new(stores::Optional::default()));
+    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new() };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 

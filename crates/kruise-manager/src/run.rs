@@ -10,7 +10,8 @@ use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
 use kruise_runtime::controller::{Controller, Shared};
 use kruise_runtime::events::Recorder;
-use kruise_runtime::lease::Candidate;
+use kruise_runtime::gates::FeatureGates;
+use kruise_runtime::lease::{self, Candidate};
 use kruise_runtime::metrics::{Leading, Metrics};
 use kruise_runtime::queue::Queue;
 use kube::client::ClientBuilder;
@@ -19,10 +20,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::CloneSets;
+use crate::controllers::{CloneSets, Context as Views, Planned, PodStates, StatefulSets, Workloads};
 use crate::flags::{Flags, planner_gates};
 use crate::front::{Aborting, Front};
-use crate::stores::{PullJobs, Stores};
+use crate::stores::{Optional, Stores, Use};
 
 /// A stopping leader gives plans that are being carried out this long to end.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -46,9 +47,8 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let server = client.apiserver_version().await.context("the API server cannot be reached")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
-    let pull_jobs = if gates.on("ImagePullJobGate") { PullJobs::Used } else { PullJobs::Unused };
-    let stores = Arc::new(Stores::new(pull_jobs));
-    let seed = seed();
+    let stores = Arc::new(Stores::new(optional(&gates)));
+    let seed = random();
     let shared = Shared {
         client: client.clone(),
         caches: Arc::new(stores.caches()),
@@ -61,18 +61,16 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let conditions =
         if is_since((1, 28), &server.major, &server.minor) { Conditions::Known } else { Conditions::Unknown };
     let front = Front::open(flags, &gates, &shared, &stores).await?;
-    let queue = Arc::new(Queue::new(flags.back_off()));
-    CloneSets::wake(&stores, &queue);
+    // `pods/resize` exists from 1.32 on (SM-36).
+    let resize =
+        if is_since((1, 32), &server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
+    let views = Views { stores: Arc::clone(&stores), gates: planner_gates(&gates), resize };
+    let controllers = controllers(flags, &views, &shared);
+    let selecting = front.selecting(flags, &gates, &stores, conditions);
     // A standby keeps its caches warm: the watches run before and without leading.
     let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
     let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
 
-    // `pods/resize` exists from 1.32 on (SM-36).
-    let resize =
-        if is_since((1, 32), &server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
-    let planner =
-        CloneSets::new(Arc::clone(&stores), planner_gates(&gates), resize, flags.preparing_delete());
-    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
     let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
     tokio::select! {
         biased;
@@ -83,18 +81,24 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         () = ready(&stores, candidate.as_ref()) => {}
     }
     shared.metrics.leads(Leading::Yes);
-    tracing::info!(clonesets = stores.clonesets.len(), pods = stores.pods.len(), "leading");
-    let _selecting = front.select_pods(flags, &gates, &stores, conditions);
-    let workers = controller.start(flags.cloneset_workers);
+    tracing::info!(
+        clonesets = stores.clonesets.len(),
+        statefulsets = stores.statefulsets.len(),
+        pods = stores.pods.len(),
+        "leading"
+    );
+    let _selecting = selecting.start();
+    let (queues, workers): (Vec<_>, Vec<_>) =
+        controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
     let outcome = tokio::select! {
         biased;
         signal = stop_signal() => signal,
         () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
     };
-    queue.close();
+    queues.iter().for_each(|queue| queue.close());
     // The lead is given back while webhooks are still answered.
     let step_down = async {
-        wait_for(workers).await;
+        wait_for(workers.into_iter().flatten().collect()).await;
         if let Some(candidate) = &candidate {
             candidate.release().await;
         }
@@ -103,10 +107,46 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     outcome
 }
 
+/// A controller whose keys are woken already; it works once it is started.
+struct Ready {
+    queue: Arc<Queue>,
+    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>>>,
+}
+
+fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
+    vec![
+        ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
+        ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
+        pod_states(flags.persistentpodstate_workers, views, shared),
+    ]
+}
+
+fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodStates::wake(&views.stores, &queue);
+    let controller =
+        Controller::new(PodStates::new(Arc::clone(&views.stores)), Arc::clone(&queue), shared.clone());
+    Ready { queue, start: Box::new(move || controller.start(workers)) }
+}
+
+fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    Workloads::<K>::wake(&views.stores, &queue);
+    let planner = Workloads::new(views.clone(), kind);
+    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+    Ready { queue, start: Box::new(move || controller.start(workers)) }
+}
+
+fn optional(gates: &FeatureGates) -> Optional {
+    let used = |gate: &str| if gates.on(gate) { Use::Used } else { Use::Unused };
+    Optional { pull_jobs: used("ImagePullJobGate"), storage_classes: used("StatefulSetAutoResizePVCGate") }
+}
+
 /// Caches are filled first, so that a new leader acts at once.
 async fn ready(stores: &Stores, candidate: Option<&Candidate>) {
     stores.synced().await;
     if let Some(candidate) = candidate {
+        tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
         candidate.acquire().await;
     }
 }
@@ -153,13 +193,13 @@ fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
         name: flags.leader_election_id.clone(),
-        identity: format!("{}_{seed:016x}", host.trim()),
+        identity: lease::identity(host.trim(), [seed, random()]),
         timings: flags.timings(),
     }
 }
 
 /// The only randomness of the process: names and jitter follow from it.
-fn seed() -> u64 {
+fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }

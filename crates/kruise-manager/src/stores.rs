@@ -6,46 +6,72 @@ use kruise_runtime::cache::{Cached, Caches, Store, Watch, WatchSettings};
 use kube::Client;
 use tokio::task::JoinSet;
 
-use crate::objects::{Claim, CloneSet, Node, Pod, PullJob, Revision};
+use crate::objects::{
+    Claim, CloneSet, NativeStatefulSet, Node, PersistentPodState, Pod, PullJob, Revision, StatefulSet,
+    StorageClass,
+};
 
 pub struct Stores {
     pub clonesets: Arc<Store<CloneSet>>,
+    pub statefulsets: Arc<Store<StatefulSet>>,
+    /// Of Kubernetes itself.
+    pub native_statefulsets: Arc<Store<NativeStatefulSet>>,
+    pub pod_states: Arc<Store<PersistentPodState>>,
     pub pods: Arc<Store<Pod>>,
     pub claims: Arc<Store<Claim>>,
     pub revisions: Arc<Store<Revision>>,
     pub nodes: Arc<Store<Node>>,
     /// Only with the gate: nobody else needs the watch.
     pub pull_jobs: Option<Arc<Store<PullJob>>>,
+    /// Only with the gate that lets claims grow.
+    pub storage_classes: Option<Arc<Store<StorageClass>>>,
 }
 
-/// Whether ImagePullJobs are made at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PullJobs {
+/// Which of the stores that a gate decides about are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Optional {
+    pub pull_jobs: Use,
+    pub storage_classes: Use,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Use {
     Used,
+    #[default]
     Unused,
 }
 
 impl Stores {
-    pub fn new(pull_jobs: PullJobs) -> Self {
+    pub fn new(optional: Optional) -> Self {
         Self {
             clonesets: Arc::default(),
+            statefulsets: Arc::default(),
+            native_statefulsets: Arc::default(),
+            pod_states: Arc::default(),
             pods: Arc::default(),
             claims: Arc::default(),
             revisions: Arc::default(),
             nodes: Arc::default(),
-            pull_jobs: (pull_jobs == PullJobs::Used).then(Arc::default),
+            pull_jobs: (optional.pull_jobs == Use::Used).then(Arc::default),
+            storage_classes: (optional.storage_classes == Use::Used).then(Arc::default),
         }
     }
 
     pub fn caches(&self) -> Caches {
         let mut caches = Caches::default();
         caches.add(&self.clonesets);
+        caches.add(&self.statefulsets);
+        caches.add(&self.native_statefulsets);
+        caches.add(&self.pod_states);
         caches.add(&self.pods);
         caches.add(&self.claims);
         caches.add(&self.revisions);
         caches.add(&self.nodes);
         if let Some(jobs) = &self.pull_jobs {
             caches.add(jobs);
+        }
+        if let Some(classes) = &self.storage_classes {
+            caches.add(classes);
         }
         caches
     }
@@ -54,24 +80,37 @@ impl Stores {
     pub fn watch(&self, client: &Client, settings: &WatchSettings) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         watch(&mut tasks, client, &self.clonesets, settings);
+        watch(&mut tasks, client, &self.statefulsets, settings);
+        watch(&mut tasks, client, &self.native_statefulsets, settings);
+        watch(&mut tasks, client, &self.pod_states, settings);
         watch(&mut tasks, client, &self.pods, settings);
         watch(&mut tasks, client, &self.claims, settings);
         watch(&mut tasks, client, &self.revisions, settings);
-        watch(&mut tasks, client, &self.nodes, &WatchSettings { namespace: "".into(), ..settings.clone() });
+        let everywhere = WatchSettings { namespace: "".into(), ..settings.clone() };
+        watch(&mut tasks, client, &self.nodes, &everywhere);
         if let Some(jobs) = &self.pull_jobs {
             watch(&mut tasks, client, jobs, settings);
+        }
+        if let Some(classes) = &self.storage_classes {
+            watch(&mut tasks, client, classes, &everywhere);
         }
         tasks
     }
 
     pub async fn synced(&self) {
         self.clonesets.synced().await;
+        self.statefulsets.synced().await;
+        self.native_statefulsets.synced().await;
+        self.pod_states.synced().await;
         self.pods.synced().await;
         self.claims.synced().await;
         self.revisions.synced().await;
         self.nodes.synced().await;
         if let Some(jobs) = &self.pull_jobs {
             jobs.synced().await;
+        }
+        if let Some(classes) = &self.storage_classes {
+            classes.synced().await;
         }
     }
 }

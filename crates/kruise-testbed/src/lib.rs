@@ -15,6 +15,7 @@ pub mod cluster;
 pub mod components;
 mod control_plane;
 pub mod crds;
+pub mod daemon;
 pub mod demo;
 pub mod door;
 mod error;

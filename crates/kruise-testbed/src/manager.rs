@@ -8,14 +8,13 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
+use kruise_api::names::NAMESPACE; // Where the lease is.
+
 use crate::chart::{self, Chart};
 use crate::{Cluster, TestbedError, cargo};
 
 /// Its name among the parts of the cluster.
 pub const PART: &str = "kruise-manager";
-
-/// Where the lease is.
-const NAMESPACE: &str = "kruise-system";
 
 /// Whom the chart's roles are for. Managers of tests are this user: what the roles do not grant fails the tests.
 pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";

@@ -11,12 +11,20 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod lease;
+#[cfg(test)]
 mod outage;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod persistentpodstate;
+#[cfg(test)]
 mod simnodes;
+#[cfg(test)]
+mod statefulset;
 #[cfg(test)]
 mod testbed;
 #[cfg(test)]
 mod webhook;
+#[cfg(test)]
+mod workload;

@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
+use kruise_api::annotations::{PPS_AUTO_GENERATE, PPS_REQUIRED_TOPOLOGY};
 use kruise_manager::permissions::{Names, Proof, When, uses};
 use kruise_testbed::provisioner::{self, Provisioner};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-use crate::cloneset::{CloneSets, Live, web};
+use crate::workload::{Kind, Live, Sets, cloneset as web};
 
-const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true";
+const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A verb on a resource, `patch pods/status`.
@@ -62,12 +64,13 @@ async fn world() -> World {
 #[tokio::test]
 async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     let world = world().await;
-    let here = CloneSets::new(world.cluster.client(), "default");
+    let here = Sets::new(Kind::CloneSet, world.cluster.client(), "default");
 
     works_on_claims_and_history(&here).await;
     updates_in_place_and_resizes(&here).await;
     hands_claims_over(&here).await;
     pulls_ahead(&here).await;
+    remembers_places(&here).await;
     deletes_what_is_named(&here).await;
     heals_certificates(&here).await;
 
@@ -138,7 +141,7 @@ fn read(log: &Path) -> (Asked, Asked) {
 }
 
 /// Claims come and go with their pods; revisions beyond the limit go, and one that is used again is numbered anew.
-async fn works_on_claims_and_history(here: &CloneSets) {
+async fn works_on_claims_and_history(here: &Sets) {
     let object = web(2).named("stored").claims("1Gi").spec(json!({"revisionHistoryLimit": 0}));
     let live = here.create(object).await;
     live.until_available(2).await;
@@ -158,7 +161,7 @@ async fn image_of(live: &Live, image: &str) {
 }
 
 /// In place, with the image pulled before, and by the endpoint for resizes.
-async fn updates_in_place_and_resizes(here: &CloneSets) {
+async fn updates_in_place_and_resizes(here: &Sets) {
     let live = here.create(web(3).named("placed").policy("InPlaceIfPossible")).await;
     live.until_available(3).await;
     image_of(&live, "nginx:2").await;
@@ -173,7 +176,7 @@ async fn updates_in_place_and_resizes(here: &CloneSets) {
 }
 
 /// A pod that is held up in its deletion takes its claim with it, where claims are not to be used again.
-async fn hands_claims_over(here: &CloneSets) {
+async fn hands_claims_over(here: &Sets) {
     let object = web(1).named("held").claims("1Gi").spec(json!({"scaleStrategy": {"disablePVCReuse": true}}));
     let live = here.create(object).await;
     let pods = live.until_available(1).await;
@@ -191,7 +194,7 @@ async fn hands_claims_over(here: &CloneSets) {
 }
 
 /// Images are pulled ahead while old pods remain, and not any longer.
-async fn pulls_ahead(here: &CloneSets) {
+async fn pulls_ahead(here: &Sets) {
     let strategy = json!({"partition": 1, "inPlaceUpdateStrategy": {"imagePreDownloadParallelism": 2}});
     let live = here.create(web(5).named("ahead").rolling(&strategy).policy("InPlaceIfPossible")).await;
     live.until_available(5).await;
@@ -201,8 +204,38 @@ async fn pulls_ahead(here: &CloneSets) {
     live.until_updated(5).await;
 }
 
+/// A StatefulSet asks by its annotations that the places of its pods are remembered, asks otherwise, and asks no more.
+async fn remembers_places(here: &Sets) {
+    let api = |kind: &str| {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind));
+        Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind)
+    };
+    let (sets, states) = (api("StatefulSet"), api("PersistentPodState"));
+    let asking = |keys: Value| json!({"metadata": {"annotations": {PPS_AUTO_GENERATE: "true", PPS_REQUIRED_TOPOLOGY: keys}}});
+    let template = json!({"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
+    let mut object = asking(json!("kubernetes.io/hostname"));
+    object["apiVersion"] = json!("apps.kruise.io/v1beta1");
+    object["kind"] = json!("StatefulSet");
+    object["metadata"]["name"] = json!("db");
+    object["spec"] = json!({"replicas": 1, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template});
+    sets.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let is_recorded = |state: &DynamicObject| state.data["status"]["podStates"]["db-0"].is_object();
+    wait::until(&states, "db", "the place of db-0 is recorded", is_recorded).await.unwrap();
+
+    let other = Patch::Merge(asking(json!("kubernetes.io/os")));
+    sets.patch("db", &PatchParams::default(), &other).await.unwrap();
+    let follows = |state: &DynamicObject| state.data["spec"].to_string().contains("kubernetes.io/os");
+    wait::until(&states, "db", "it follows the annotation", follows).await.unwrap();
+    let none = Patch::Merge(asking(Value::Null));
+    sets.patch("db", &PatchParams::default(), &none).await.unwrap();
+    let off = Patch::Merge(json!({"metadata": {"annotations": {PPS_AUTO_GENERATE: null}}}));
+    sets.patch("db", &PatchParams::default(), &off).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=db");
+    wait::until_all(&states, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+}
+
 /// Named pods are deleted, and the list is cleared then.
-async fn deletes_what_is_named(here: &CloneSets) {
+async fn deletes_what_is_named(here: &Sets) {
     let live = here.create(web(2).named("named")).await;
     let pods: Vec<Pod> = live.until_available(2).await;
     let name = pods[0].metadata.name.clone().unwrap();
@@ -217,7 +250,7 @@ async fn deletes_what_is_named(here: &CloneSets) {
 }
 
 /// The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.
-async fn heals_certificates(here: &CloneSets) {
+async fn heals_certificates(here: &Sets) {
     let secrets: Api<Secret> = Api::namespaced(here.client.clone(), "kruise-system");
     let name = "kruise-webhook-certs";
     let is_full = |secret: &Secret| secret.data.as_ref().is_some_and(|data| data.contains_key("ca-cert.pem"));

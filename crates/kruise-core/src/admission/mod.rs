@@ -4,6 +4,8 @@
 pub mod pod;
 pub mod selection;
 
+pub mod workload;
+
 use std::fmt;
 
 /// Everything that is wrong with an object, so that the user repairs the file once.

@@ -8,13 +8,12 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::kubernetes::operator;
+use kruise_api::labels;
 use serde_json::{Value, json};
 
 /// Namespaces that never depend on us (HA-2): the cluster's own, and ours is added.
 const NEVER: &str = "kube-system";
-const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
-/// A key that is asked for and forbidden at once.
-const NOBODY: &str = "kruise.io/concerns-nobody";
 /// More names make the entry too long to be looked at for every pod; then all namespaces are selected.
 const NAMESPACES_MAX: usize = 100;
 /// More owners are not told apart any more: then all pods of their namespaces are asked for.
@@ -58,10 +57,12 @@ pub fn select(concerns: &BTreeSet<Concern>, own_namespace: &str, conditions: Con
     }
     let namespaces: BTreeSet<&str> = owners.iter().map(|(namespace, _)| *namespace).collect();
     let narrow = !everybody && namespaces.len() <= NAMESPACES_MAX;
-    let mut expressions =
-        vec![json!({"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [NEVER, own_namespace]})];
+    let mut expressions = vec![
+        json!({"key": labels::NAMESPACE_NAME, "operator": operator::NOT_IN, "values": [NEVER, own_namespace]}),
+    ];
     if narrow && !namespaces.is_empty() {
-        expressions.push(json!({"key": NAMESPACE_LABEL, "operator": "In", "values": namespaces}));
+        expressions
+            .push(json!({"key": labels::NAMESPACE_NAME, "operator": operator::IN, "values": namespaces}));
     }
     let is_exact = !everybody && !owners.is_empty() && owners.len() <= OWNERS_MAX;
     let match_conditions = if is_exact && conditions == Conditions::Known {
@@ -80,8 +81,8 @@ pub fn select(concerns: &BTreeSet<Concern>, own_namespace: &str, conditions: Con
 /// Matches no object at all, also where there are no labels.
 fn nobody() -> Value {
     json!({"matchExpressions": [
-        {"key": NOBODY, "operator": "Exists"},
-        {"key": NOBODY, "operator": "DoesNotExist"},
+        {"key": labels::CONCERNS_NOBODY, "operator": operator::EXISTS},
+        {"key": labels::CONCERNS_NOBODY, "operator": operator::DOES_NOT_EXIST},
     ]})
 }
 

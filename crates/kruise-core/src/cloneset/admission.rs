@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::names::APPS_GROUP;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
 use super::strategy;
+use crate::admission::workload::{self, default_templates, object_in, set};
 use crate::admission::{FaultKind, Faults};
 use crate::gates::{Gate, Gates};
 use crate::merge::{Change, differences};
-use crate::order::Selector;
-use crate::pod::string_map;
 use crate::revision::{Unreadable, canonical};
-use crate::template;
 
 /// Names longer than this make the revision label longer than a label may be (B20).
 const NAME_BYTES_MAX: usize = 52;
@@ -37,7 +37,7 @@ pub struct Named {
 
 /// Writes defaults into `spec` (CS-100, CS-101); `old` is the stored spec of an update.
 pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(), Unreadable> {
-    let is_new_template = old.is_none_or(|old| old.get("template") != spec.get("template"));
+    default_templates(spec, old, gates)?;
     let Some(object) = spec.as_object_mut() else { return Ok(()) };
     set(object, "replicas", json!(1));
     set(object, "revisionHistoryLimit", json!(10));
@@ -45,18 +45,9 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
         set(scale, "enablePVCReuse", json!(false));
     }
     if let Some(strategy) = object_in(object, "updateStrategy") {
-        set(strategy, "type", json!("RollingUpdate"));
-        if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate") {
+        set(strategy, "type", json!(UpdateType::RollingUpdate));
+        if strategy.get("type").and_then(Value::as_str) == Some(UpdateType::RollingUpdate.as_str()) {
             default_rolling(strategy);
-        }
-    }
-    if is_new_template && !gates.on(Gate::TemplateNoDefaults) {
-        if let Some(found) = object.get_mut("template") {
-            *found = template::with_defaults(found, gates)?;
-        }
-        let claims = object.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
-        for claim in claims.into_iter().flatten() {
-            *claim = template::claim_with_defaults(claim)?;
         }
     }
     Ok(())
@@ -64,7 +55,7 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
 
 fn default_rolling(strategy: &mut Map<String, Value>) {
     let Some(rolling) = object_in(strategy, "rollingUpdate") else { return };
-    set(rolling, "podUpdatePolicy", json!("ReCreate"));
+    set(rolling, "podUpdatePolicy", json!(PodUpdatePolicy::ReCreate));
     if rolling
         .get("podUpdatePolicy")
         .and_then(Value::as_str)
@@ -81,12 +72,12 @@ fn default_rolling(strategy: &mut Map<String, Value>) {
 pub fn validate(spec: &Value, old: Option<&Value>, named: &Named) -> Faults {
     let mut faults = Faults::default();
     counts(spec, &mut faults);
-    selector(spec, &mut faults);
-    template_rules(spec, &mut faults);
+    workload::selector(spec, &mut faults);
+    workload::template_rules(spec, &mut faults);
     pods_to_delete(spec, old, named, &mut faults);
     strategy::validate(spec, &mut faults);
     if let Some(old) = old {
-        immutable(spec, old, &mut faults);
+        workload::immutable(spec, old, &SPEC_MUTABLE, &mut faults); // CS-103
         in_place_only(spec, old, &mut faults);
     }
     faults
@@ -96,9 +87,9 @@ pub fn validate(spec: &Value, old: Option<&Value>, named: &Named) -> Faults {
 pub fn validate_v1alpha1(spec: &Value) -> Faults {
     let mut faults = Faults::default();
     let kind = spec.pointer("/updateStrategy/type").and_then(Value::as_str).unwrap_or_default();
-    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&kind) {
+    if !kind.is_empty() && !PodUpdatePolicy::WORDS.contains(&kind) {
         let message = format!(
-            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs apps.kruise.io/v1beta1"
+            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs {APPS_GROUP}/v1beta1"
         );
         faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
     }
@@ -119,52 +110,19 @@ pub fn warn(name: &str, gates: &Gates) -> Vec<String> {
 }
 
 fn counts(spec: &Value, faults: &mut Faults) {
-    let number = |path: &str| spec.pointer(path).filter(|value| !value.is_null());
-    for path in [
+    let paths = [
         "/replicas",
         "/minReadySeconds",
         "/revisionHistoryLimit",
         "/progressDeadlineSeconds",
         "/updateStrategy/rollingUpdate/inPlaceUpdateStrategy/gracePeriodSeconds",
-    ] {
-        if number(path).is_some_and(|value| value.as_i64().is_none_or(|count| count < 0)) {
-            faults.invalid(format!("spec{}", path.replace('/', ".")), "must be a number >= 0");
-        }
-    }
-    let deadline = number("/progressDeadlineSeconds").and_then(Value::as_i64);
-    let min_ready = number("/minReadySeconds").and_then(Value::as_i64).unwrap_or(0);
+    ];
+    workload::counts(spec, &paths, faults);
+    let number = |path: &str| spec.pointer(path).and_then(Value::as_i64);
+    let deadline = number("/progressDeadlineSeconds");
+    let min_ready = number("/minReadySeconds").unwrap_or(0);
     if deadline.is_some_and(|seconds| seconds != i64::from(i32::MAX) && seconds <= min_ready) {
         faults.invalid("spec.progressDeadlineSeconds", "must be greater than minReadySeconds");
-    }
-}
-
-fn selector(spec: &Value, faults: &mut Faults) {
-    let value = spec.get("selector").unwrap_or(&Value::Null);
-    match Selector::read(value) {
-        _ if value.is_null() => faults.add(FaultKind::Required, "spec.selector", "say which pods count"),
-        Err(error) => faults.invalid("spec.selector", error.to_string()),
-        Ok(selector) if selector.is_empty() => {
-            faults.invalid("spec.selector", "must not be empty: it would select every pod");
-        }
-        Ok(selector) if !selector.matches_map(&string_map(spec.pointer("/template/metadata/labels"))) => {
-            faults.invalid("spec.template.metadata.labels", "must be matched by spec.selector");
-        }
-        Ok(_) => {}
-    }
-}
-
-fn template_rules(spec: &Value, faults: &mut Faults) {
-    let restart = spec.pointer("/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or_default();
-    if !["", "Always"].contains(&restart) {
-        let message = format!("{restart:?}: only Always is possible");
-        faults.add(FaultKind::NotSupported, "spec.template.spec.restartPolicy", message);
-    }
-    if spec.pointer("/template/spec/activeDeadlineSeconds").is_some_and(|value| !value.is_null()) {
-        let message = "pods of a CloneSet run until they are deleted";
-        faults.add(FaultKind::Forbidden, "spec.template.spec.activeDeadlineSeconds", message);
-    }
-    if let Err(error) = canonical("PodTemplateSpec", spec.get("template").unwrap_or(&Value::Null)) {
-        faults.invalid(format!("spec.template.{}", error.path), error.problem);
     }
 }
 
@@ -186,21 +144,10 @@ fn pods_to_delete(spec: &Value, old: Option<&Value>, named: &Named, faults: &mut
     }
 }
 
-/// CS-103.
-fn immutable(spec: &Value, old: &Value, faults: &mut Faults) {
-    let fields = |value: &Value| value.as_object().map(|map| map.keys().cloned().collect::<BTreeSet<_>>());
-    let all = fields(spec).into_iter().flatten().chain(fields(old).into_iter().flatten());
-    for field in all.collect::<BTreeSet<_>>() {
-        if !SPEC_MUTABLE.contains(&field.as_str()) && spec.get(&field) != old.get(&field) {
-            faults.add(FaultKind::Forbidden, format!("spec.{field}"), "cannot be changed");
-        }
-    }
-}
-
 /// With InPlaceOnly a change that needs new pods would never be made: refused at once (CS-104, CS-106).
 fn in_place_only(spec: &Value, old: &Value, faults: &mut Faults) {
     let policy = spec.pointer("/updateStrategy/rollingUpdate/podUpdatePolicy").and_then(Value::as_str);
-    if policy != Some("InPlaceOnly") {
+    if policy != Some(PodUpdatePolicy::InPlaceOnly.as_str()) {
         return;
     }
     let read =
@@ -218,18 +165,4 @@ fn in_place_only(spec: &Value, old: &Value, faults: &mut Faults) {
             faults.add(FaultKind::Forbidden, field, "InPlaceOnly allows only images of containers to change");
         }
     }
-}
-
-fn set(object: &mut Map<String, Value>, field: &str, value: Value) {
-    if object.get(field).is_none_or(|there| there.is_null() || there == "") {
-        object.insert(field.to_owned(), value);
-    }
-}
-
-/// The object in a field, made if it is absent; `None` if something else stands there.
-fn object_in<'a>(object: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
-    if object.get(field).is_none_or(Value::is_null) {
-        object.insert(field.to_owned(), json!({}));
-    }
-    object.get_mut(field).and_then(Value::as_object_mut)
 }

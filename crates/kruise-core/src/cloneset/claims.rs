@@ -7,9 +7,9 @@ use kruise_api::reasons::event;
 use serde_json::{Value, json};
 
 use super::spec::{ClaimReuse, Spec};
-use super::view::{Claim, ClaimOwner, View};
+use super::view::View;
 use crate::chain::{Act, Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::claim;
+use crate::claim::{self, Claim};
 use crate::ids::{ClaimName, InstanceId, PodName};
 use crate::plan::Plan;
 use crate::pod::{PodView, string_map};
@@ -21,7 +21,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
     }
     let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
     for claim in view.claims.iter().filter(|claim| claim.deleted.is_none()) {
-        let ClaimOwner::Us { position } = claim.owner else {
+        let Some(position) = view.owned(claim) else {
             continue;
         };
         let id = claim.instance.as_ref();
@@ -39,7 +39,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
 /// Ids of our claims that no active pod carries and whose claims are all usable (CS-61, B22), sorted.
 pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
     let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
-    let is_usable = |claim: &Claim| claim.deleted.is_none() && matches!(claim.owner, ClaimOwner::Us { .. });
+    let is_usable = |claim: &Claim| claim.deleted.is_none() && view.owned(claim).is_some();
     let spoiled: BTreeSet<&InstanceId> = view
         .claims
         .iter()
@@ -68,7 +68,7 @@ pub fn deletions(view: &View, id: Option<&InstanceId>) -> Vec<Write> {
         claim.deleted.is_none()
             && id.is_some()
             && claim.instance.as_ref() == id
-            && matches!(claim.owner, ClaimOwner::Us { .. })
+            && view.owned(claim).is_some()
     });
     of_pod.map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid)).collect()
 }

@@ -25,9 +25,9 @@ mod view;
 mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
-pub use plan::{Cx, collided, plan};
-pub use spec::{ClaimReuse, PreDownload, PreparingDelete, Rolling, Spec};
-pub use view::{Claim, ClaimOwner, View};
+pub use plan::{Cx, plan};
+pub use spec::{ClaimReuse, PreparingDelete, Rolling, Spec};
+pub use view::View;
 pub use wake::matters;
 
 pub use crate::workload::{Failures, PullJob};

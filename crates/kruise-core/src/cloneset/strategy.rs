@@ -2,34 +2,29 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::Value;
 
+use crate::admission::workload;
 use crate::admission::{FaultKind, Faults};
 use crate::amount::{Amount, Bare, Rounding};
-use crate::order::Selector;
 
 const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 
 pub fn validate(spec: &Value, faults: &mut Faults) {
     let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = text(strategy, "type");
-    if !["", "RollingUpdate", "OnDelete"].contains(&kind.as_str()) {
-        let message = format!("{kind:?}: use RollingUpdate or OnDelete");
-        faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
-    }
+    let at = |value: &Value, key: &str| value.get(key).cloned().unwrap_or_default();
+    workload::one_of(&at(strategy, "type"), "spec.updateStrategy.type", UpdateType::WORDS, faults);
     let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
     if rolling.is_null() {
         return;
     }
-    let policy = text(rolling, "podUpdatePolicy");
-    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&policy.as_str()) {
-        let message = format!("{policy:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly");
-        faults.add(FaultKind::NotSupported, format!("{ROLLING}.podUpdatePolicy"), message);
-    }
-    amounts(spec, rolling, &policy, faults);
-    priority(rolling.get("priorityStrategy").unwrap_or(&Value::Null), faults);
+    let policy = at(rolling, "podUpdatePolicy");
+    workload::one_of(&policy, &format!("{ROLLING}.podUpdatePolicy"), PodUpdatePolicy::WORDS, faults);
+    let policy = policy.as_str().unwrap_or_default();
+    amounts(spec, rolling, policy, faults);
+    let priority = rolling.get("priorityStrategy").unwrap_or(&Value::Null);
+    workload::priority(priority, &format!("{ROLLING}.priorityStrategy"), faults);
     scatter(rolling.get("scatterStrategy").unwrap_or(&Value::Null), faults);
     pre_download(rolling.get("inPlaceUpdateStrategy").unwrap_or(&Value::Null), faults);
 }
@@ -56,33 +51,8 @@ fn amounts(spec: &Value, rolling: &Value, policy: &str, faults: &mut Faults) {
         let message = "maxUnavailable and maxSurge are both 0: no pod could ever be updated";
         faults.invalid(format!("{ROLLING}.maxUnavailable"), message);
     }
-    if policy == "InPlaceOnly" && pods(surge) > 0 {
+    if policy == PodUpdatePolicy::InPlaceOnly.as_str() && pods(surge) > 0 {
         faults.invalid(format!("{ROLLING}.maxSurge"), "InPlaceOnly creates no pods: maxSurge must be 0");
-    }
-}
-
-fn priority(priority: &Value, faults: &mut Faults) {
-    let list = |name: &str| priority.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let (weights, keys) = (list("weightPriority"), list("orderPriority"));
-    let field = format!("{ROLLING}.priorityStrategy");
-    if !weights.is_empty() && !keys.is_empty() {
-        faults.invalid(field.clone(), "use either weightPriority or orderPriority");
-    }
-    for (i, term) in weights.iter().enumerate() {
-        let at = format!("{field}.weightPriority[{i}]");
-        if !term.get("weight").and_then(Value::as_i64).is_some_and(|weight| (0..=100).contains(&weight)) {
-            faults.invalid(format!("{at}.weight"), "must be 0 to 100");
-        }
-        match Selector::read(term.get("matchSelector").unwrap_or(&Value::Null)) {
-            Ok(selector) if !selector.is_empty() => {}
-            Ok(_) => faults.invalid(format!("{at}.matchSelector"), "must not be empty"),
-            Err(error) => faults.invalid(format!("{at}.matchSelector"), error.to_string()),
-        }
-    }
-    for (i, term) in keys.iter().enumerate() {
-        if term.get("orderedKey").and_then(Value::as_str).is_none_or(str::is_empty) {
-            faults.add(FaultKind::Required, format!("{field}.orderPriority[{i}].orderedKey"), "name a label");
-        }
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::labels;
+use kruise_api::{Kind, apps::cloneset::CloneSet, labels};
 use serde_json::Value;
 
 use super::spec::{PreparingDelete, Spec};
+use crate::claim::Claim;
 use crate::gates::Gates;
-use crate::ids::{ClaimName, InstanceId, PodName, ResourceVersion, Uid};
+use crate::ids::{PodName, ResourceVersion, Uid};
 use crate::inplace::Resize;
 use crate::lifecycle::{State, is_normal};
 use crate::pod::PodView;
@@ -40,7 +41,7 @@ pub struct View {
     /// Pods of others that carry the name of one of our instances (B7).
     pub strangers: BTreeSet<PodName>,
     /// All claims of the namespace that carry an instance id and are ours or named like ours, and all that we own.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<Arc<Claim>>,
     /// ImagePullJobs that it controls.
     pub pull_jobs: Vec<PullJob>,
     /// Node name → its labels, only for the topology keys of the template; empty without constraints.
@@ -53,26 +54,6 @@ pub struct View {
     pub failures: Failures,
     /// For instance ids.
     pub seed: u64,
-}
-
-/// A PersistentVolumeClaim.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
-    pub name: ClaimName,
-    pub uid: Uid,
-    pub version: ResourceVersion,
-    pub instance: Option<InstanceId>,
-    pub owner: ClaimOwner,
-    pub deleted: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimOwner {
-    /// Position of our reference in its owner references.
-    Us {
-        position: usize,
-    },
-    SomebodyElse,
 }
 
 impl View {
@@ -121,10 +102,15 @@ impl View {
         self.pods.iter().map(AsRef::as_ref).filter(move |pod| pod.is_active() && is_selected(pod))
     }
 
+    /// Where our reference stands among the owners of a claim; `None` if it is somebody else's.
+    pub fn owned(&self, claim: &Claim) -> Option<usize> {
+        claim.owner_position(&self.uid)
+    }
+
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
         Workload {
-            kind: "CloneSet",
+            kind: CloneSet::KIND,
             name: &self.name,
             namespace: &self.namespace,
             uid: &self.uid,

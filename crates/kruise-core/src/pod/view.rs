@@ -32,6 +32,8 @@ pub struct PodView {
     pub phase: Phase,
     pub node: Option<Arc<str>>,
     pub readiness_gates: Box<[Arc<str>]>,
+    /// Names of the volumes that are claims.
+    pub claim_volumes: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
     pub conditions: Box<[Condition]>,
     /// In wire order, without init containers; the same for most pods of a revision.
@@ -151,6 +153,11 @@ impl PodView {
     /// Neither finished nor being deleted; only such pods count as replicas (CS-6).
     pub fn is_active(&self) -> bool {
         self.deleted.is_none() && !matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// The owner that manages it; an orphan has none.
+    pub fn controller(&self) -> Option<&Owner> {
+        self.owners.iter().find(|owner| owner.is_controller)
     }
 
     pub fn condition(&self, kind: &str) -> Option<&Condition> {

@@ -1,15 +1,15 @@
 //! Claims of pods: made with them, owned by whom their policy says, grown with their template (AS-81 … AS-90).
 
 use kruise_api::reasons::event;
-use kruise_api::{annotations, names};
+use kruise_api::{Kind, annotations, apps::statefulset::StatefulSet, names};
 use serde_json::{Value, json};
 
 use super::ordinals::Ordinal;
 use super::plan::Cx;
 use super::spec::{ClaimUpdate, Keep, Retention};
-use super::view::{Claim, ClaimOwner, Expansion, FileSystem, View};
+use super::view::{Expansion, View};
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::claim;
+use crate::claim::{self, Claim, ClaimOwner, FileSystem};
 use crate::gates::Gate;
 use crate::ids::ClaimName;
 use crate::plan::Plan;
@@ -52,8 +52,10 @@ pub enum Place {
     Condemned,
 }
 
-pub fn name(view: &View, template: &str, ordinal: Ordinal) -> ClaimName {
-    ClaimName::new(format!("{template}-{}-{ordinal}", view.name))
+/// Names of sets that a claim of this name can belong to: template and set may both contain dashes.
+pub fn sets_of_claim(claim: &str) -> Vec<&str> {
+    let stem = Ordinal::split(claim).map_or("", |(stem, _)| stem);
+    stem.match_indices('-').map(|(at, dash)| &stem[at + dash.len()..]).collect()
 }
 
 /// The table of AS-82.
@@ -126,6 +128,12 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
     }
 }
 
+/// Whether the pod was made before one of the claim templates was added or renamed (B11).
+pub fn are_missing_in(cx: &Cx<'_>, pod: &PodView) -> bool {
+    let mut names = cx.spec.claim_templates.iter().map(claim::template_name);
+    names.any(|name| !pod.claim_volumes.iter().any(|volume| &**volume == name))
+}
+
 /// Whether a claim of this ordinal is on its way to the size of its template (AS-47).
 pub fn is_growing(cx: &Cx<'_>, ordinal: Ordinal) -> bool {
     matches!(fit(cx, ordinal), Fit::Growing(_))
@@ -175,8 +183,8 @@ pub fn claims<'a>(
 ) -> impl Iterator<Item = (ClaimName, &'a Value, Option<&'a Claim>)> {
     let view = cx.view;
     cx.spec.claim_templates.iter().map(move |template| {
-        let name = name(view, claim::template_name(template), ordinal);
-        let claim = view.claims.get(&name);
+        let name = view.claim_name(claim::template_name(template), ordinal);
+        let claim = view.claims.get(&name).map(AsRef::as_ref);
         (name, template, claim)
     })
 }
@@ -208,7 +216,7 @@ fn own(view: &View, pod: &PodView, claim: &Claim, wanted: Owner) -> Option<Write
         .filter(|(_, owner)| !fits(owner))
         .map(|(at, _)| Op::Remove { path: format!("{path}/{at}") })
         .collect();
-    let added = missing.map(|reference| match claim.owners.as_slice() {
+    let added = missing.map(|reference| match &*claim.owners {
         [] => Op::add(path, json!([reference])),
         _ => Op::add(format!("{path}/-"), reference),
     });
@@ -223,7 +231,7 @@ fn own(view: &View, pod: &PodView, claim: &Claim, wanted: Owner) -> Option<Write
 /// Neither controller nor blocking: the set does not manage its claims, it only takes them along.
 fn set_reference(view: &View) -> Value {
     let version = format!("{}/v1beta1", names::APPS_GROUP);
-    json!({"apiVersion": version, "kind": "StatefulSet", "name": view.name, "uid": view.uid.as_str()})
+    json!({"apiVersion": version, "kind": StatefulSet::KIND, "name": view.name, "uid": view.uid.as_str()})
 }
 
 fn pod_reference(pod: &PodView) -> Value {

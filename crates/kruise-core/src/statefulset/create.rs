@@ -50,6 +50,6 @@ pub fn pod(cx: &Cx<'_>, ordinal: Ordinal, revision: &Revision) -> Value {
         body.set("subdomain", &cx.spec.service_name);
     }
     body.readiness_gates(&[conditions::KRUISE_POD_READY]);
-    body.claims(&cx.spec.claim_templates, |volume| claims::name(view, volume, ordinal));
+    body.claims(&cx.spec.claim_templates, |volume| view.claim_name(volume, ordinal));
     body.wire()
 }

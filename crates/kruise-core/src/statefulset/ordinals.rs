@@ -21,11 +21,17 @@ impl Ordinal {
         Self(number)
     }
 
-    /// Out of the name of a pod; only the spelling that we would give it, so that no two names share an ordinal.
+    /// Out of the name of a pod of this set.
     pub fn of_pod(set: &str, pod: &str) -> Option<Self> {
-        let digits = pod.strip_prefix(set)?.strip_prefix('-')?;
+        Self::split(pod).filter(|(stem, _)| *stem == set).map(|(_, ordinal)| ordinal)
+    }
+
+    /// What stands before the ordinal of a name, and the ordinal; only in the spelling that we would give it, so that no two
+    /// names share one.
+    pub fn split(name: &str) -> Option<(&str, Self)> {
+        let (stem, digits) = name.rsplit_once('-')?;
         let number: u32 = digits.parse().ok()?;
-        (number.to_string() == digits).then_some(Self(number))
+        (number.to_string() == digits).then_some((stem, Self(number)))
     }
 }
 

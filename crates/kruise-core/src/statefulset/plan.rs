@@ -15,10 +15,11 @@ use crate::ids::{RevisionHash, RevisionName};
 use crate::lifecycle::AtTarget;
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView};
+use crate::predownload::{Download, PreDownload, Rollout, pre_download};
 use crate::reason::Reason;
 use crate::refresh::Refresher;
 use crate::revision::{self, Found, Revisions};
-use crate::rollout::TemplateHash;
+use crate::rollout::{Kind, Policy, TemplateHash};
 
 /// What every step gets.
 #[derive(Debug, Clone)]
@@ -101,6 +102,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     if view.deleted.is_none() {
         adopt(&cx, &mut plan);
         release(&cx, &mut plan);
+        download(&cx, &mut plan);
         let pass = scale::replicas(&cx, &mut plan);
         scale::condemned(&cx, &pass, &mut plan);
         update::update(&cx, &pass, &mut plan);
@@ -115,22 +117,27 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
 
 /// AS-3, AS-4: revisions and pods of a deleted namesake become ours. The runtime confirms the uid of the set before it writes.
 fn adopt(cx: &Cx<'_>, plan: &mut Plan) {
-    let reference = json!([cx.view.workload().owner_reference()]);
-    let ops = |version: &str| {
-        let add = Op::add("/metadata/ownerReferences", reference.clone());
+    let reference = cx.view.workload().owner_reference();
+    let patch = |version: &str, owners: usize| {
+        let add = match owners {
+            0 => Op::add("/metadata/ownerReferences", json!([reference])),
+            _ => Op::add("/metadata/ownerReferences/-", reference.clone()),
+        };
         Patch::Json(vec![Op::test("/metadata/resourceVersion", version), add])
     };
     let orphan = |name: &RevisionName| cx.view.orphan_revisions.contains(name);
     for one in cx.view.revisions.iter().filter(|one| orphan(&one.name)) {
-        let patch = ops(one.version.as_str());
-        let write = Write::patch(Resource::Revision, one.name.as_str(), Part::Object, patch);
+        let write =
+            Write::patch(Resource::Revision, one.name.as_str(), Part::Object, patch(one.version.as_str(), 0));
         plan.act(Chain::other(Purpose::Adopt, vec![write]));
     }
-    for pod in cx.pods().filter(|pod| pod.owners.is_empty() && pod.deleted.is_none()) {
-        let patch = ops(pod.version.as_str());
+    for pod in cx.pods().filter(|pod| cx.view.adopts(pod)) {
+        let patch = patch(pod.version.as_str(), pod.owners.len());
         let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, patch);
         plan.act(Chain::pod(Purpose::Adopt, &pod.name, vec![write]));
     }
+    let adopts = plan.chains.iter().any(|chain| chain.purpose == Purpose::Adopt);
+    plan.adopter = adopts.then(|| cx.view.uid.clone());
 }
 
 /// AS-4: pods that selector or name no longer make ours are let go.
@@ -139,6 +146,30 @@ fn release(cx: &Cx<'_>, plan: &mut Plan) {
         let write = cx.view.workload().release(pod);
         plan.act(Chain::pod(Purpose::Release, &pod.name, write.into_iter().collect()));
     }
+}
+
+/// AS-91 … AS-93.
+fn download(cx: &Cx<'_>, plan: &mut Plan) {
+    let (spec, replicas) = (cx.spec, cx.spec.replicas);
+    let settings = PreDownload::of_annotations(&cx.view.annotations, replicas);
+    let rollout = Rollout {
+        replicas,
+        partition: spec.rolling.partition,
+        max_unavailable: spec.update_limit(),
+        policy: match spec.kind {
+            Kind::RollingUpdate => spec.rolling.policy,
+            Kind::OnDelete => Policy::ReCreate, // Whoever deletes a pod gets a new one.
+        },
+    };
+    let download = Download {
+        workload: cx.view.workload(),
+        revisions: cx.revisions,
+        jobs: &cx.view.pull_jobs,
+        selector: &spec.selector_text,
+        settings: &settings,
+        rollout,
+    };
+    pre_download(&download, plan);
 }
 
 /// AS-36, AS-44: also while paused and while the pass stands still.

@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::ordinals::Ordinal;
 use super::spec::Spec;
+use crate::claim::Claim;
 use crate::gates::Gates;
 use crate::ids::{ClaimName, PodName, ResourceVersion, RevisionName, Uid};
 use crate::inplace::Resize;
 use crate::lifecycle::is_normal;
 use crate::pod::{Phase, PodView};
-use crate::quantity::Quantity;
 use crate::reader::Fault;
 use crate::revision::{Revision, sort};
 use crate::workload::{Failures, PullJob, Workload};
@@ -45,7 +45,7 @@ pub struct View {
     /// Pods of others that carry a name of ours.
     pub strangers: BTreeSet<PodName>,
     /// Claims of the namespace by name, at least those that our pods have or will have.
-    pub claims: BTreeMap<ClaimName, Claim>,
+    pub claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// Storage classes by name.
     pub classes: BTreeMap<String, Expansion>,
     /// ImagePullJobs that it controls.
@@ -56,38 +56,6 @@ pub struct View {
     pub resize: Resize,
     /// What failed since the last plan that went through.
     pub failures: Failures,
-}
-
-/// A PersistentVolumeClaim.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
-    pub name: ClaimName,
-    pub uid: Uid,
-    pub version: ResourceVersion,
-    pub deleted: Option<Timestamp>,
-    /// In wire order: changes address them by position.
-    pub owners: Vec<ClaimOwner>,
-    pub class: Option<String>,
-    pub modes: Vec<String>,
-    pub request: Option<Quantity>,
-    pub capacity: Option<Quantity>,
-    pub resize: FileSystem,
-    /// Whether its annotations exist at all; a JSON patch must know.
-    pub annotations: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClaimOwner {
-    pub kind: String,
-    pub name: String,
-    pub uid: Uid,
-}
-
-/// Whether the volume has grown and only its file system waits for the pod to restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileSystem {
-    ResizePending,
-    Settled,
 }
 
 /// `allowVolumeExpansion` of a storage class.
@@ -159,6 +127,17 @@ impl View {
         is_selected && self.ordinal(pod).is_some()
     }
 
+    /// AS-4: whether an orphan becomes ours.
+    pub fn adopts(&self, pod: &PodView) -> bool {
+        let is_free = pod.controller().is_none() && pod.deleted.is_none();
+        is_free && self.deleted.is_none() && self.claims_pod(pod)
+    }
+
+    /// The claim of an ordinal, by the name of its template.
+    pub fn claim_name(&self, template: &str, ordinal: Ordinal) -> ClaimName {
+        ClaimName::new(format!("{template}-{}-{ordinal}", self.name))
+    }
+
     pub fn ordinal(&self, pod: &PodView) -> Option<Ordinal> {
         Ordinal::of_pod(&self.name, pod.name.as_str())
     }
@@ -185,36 +164,4 @@ pub fn is_ready(pod: &PodView) -> bool {
 /// AS-31.
 pub fn is_failed(pod: &PodView) -> bool {
     matches!(pod.phase, Phase::Failed | Phase::Succeeded)
-}
-
-impl Claim {
-    /// Reads a wire object.
-    pub fn read(object: &Value) -> Option<Self> {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-        let list = |path: &str| object.pointer(path).and_then(Value::as_array).into_iter().flatten();
-        let quantity = |path: &str| text(path).and_then(|text| Quantity::read(text).ok());
-        let field =
-            |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_pending = list("/status/conditions")
-            .any(|one| field(one, "type") == "FileSystemResizePending" && field(one, "status") == "True");
-        Some(Self {
-            name: ClaimName::new(text("/metadata/name")?),
-            uid: Uid::new(text("/metadata/uid").unwrap_or_default()),
-            version: ResourceVersion::new(text("/metadata/resourceVersion").unwrap_or_default()),
-            deleted: text("/metadata/deletionTimestamp").and_then(crate::time::read),
-            owners: list("/metadata/ownerReferences")
-                .map(|one| ClaimOwner {
-                    kind: field(one, "kind"),
-                    name: field(one, "name"),
-                    uid: Uid::new(field(one, "uid")),
-                })
-                .collect(),
-            class: text("/spec/storageClassName").map(str::to_owned),
-            modes: list("/spec/accessModes").filter_map(Value::as_str).map(str::to_owned).collect(),
-            request: quantity("/spec/resources/requests/storage"),
-            capacity: quantity("/status/capacity/storage"),
-            resize: if is_pending { FileSystem::ResizePending } else { FileSystem::Settled },
-            annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
-        })
-    }
 }

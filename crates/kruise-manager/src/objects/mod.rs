@@ -1,24 +1,28 @@
 //! What the caches hold: per resource type only what a view is assembled from.
 
 mod claim;
-mod cloneset;
 #[cfg(test)]
 mod memory;
 mod node;
 mod pod;
 mod pull_job;
 mod revision;
+mod storage_class;
+mod workload;
 
 pub use claim::Claim;
-pub use cloneset::CloneSet;
 pub use node::Node;
 pub use pod::Pod;
 pub use pull_job::PullJob;
 pub use revision::Revision;
+pub use storage_class::StorageClass;
+pub use workload::{
+    CloneSet, CloneSetKind, Kind, NativeStatefulSet, PersistentPodState, StatefulSet, StatefulSetKind,
+    Stored, target_entry,
+};
 
 use std::sync::Arc;
 
-use kruise_core::ids::Uid;
 use kruise_runtime::Key;
 use serde::Deserialize;
 
@@ -28,10 +32,12 @@ pub mod index {
 
     /// A workload by its own uid: dependents know only that.
     pub const UID: Index = Index::Other("uid");
-    /// Revisions and claims that nobody owns, by namespace.
+    /// Revisions that nobody owns, by namespace; pods that nobody owns, by the StatefulSet that their name speaks of.
     pub const ORPHAN: Index = Index::Other("orphan");
     /// Claims that carry an instance id, by namespace.
     pub const INSTANCE: Index = Index::Other("instance");
+    /// Objects that point to a workload, by that workload.
+    pub const TARGET: Index = Index::Other("target");
 }
 
 /// Metadata that every slim type needs.
@@ -63,11 +69,6 @@ pub struct OwnerReference {
 impl Meta {
     pub fn key(&self) -> Key {
         Key { namespace: Arc::clone(&self.namespace), name: Arc::clone(&self.name) }
-    }
-
-    /// Where the reference to this owner stands.
-    pub fn owner_position(&self, uid: &Uid) -> Option<usize> {
-        self.owner_references.iter().position(|owner| owner.uid == uid.as_str())
     }
 
     pub fn has_controller(&self) -> bool {

@@ -3,13 +3,23 @@
 use std::sync::Arc;
 
 use kruise_core::pod::{PodView, SharedParts};
+use kruise_core::statefulset::Ordinal;
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource, Scope};
 use serde::Deserialize;
 
+use super::index;
+
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Pod(pub Arc<PodView>);
+
+impl Pod {
+    /// Under which entry an orphan is found that has the name of a pod of this StatefulSet (AS-4).
+    pub fn orphan_of(namespace: &str, set: &str) -> String {
+        format!("{namespace}/{set}")
+    }
+}
 
 impl Cached for Pod {
     type Shared = SharedParts;
@@ -30,6 +40,9 @@ impl Cached for Pod {
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         for owner in &self.0.owners {
             put(Index::Owner, owner.uid.as_str());
+        }
+        if let (None, Some((set, _))) = (self.0.controller(), Ordinal::split(self.0.name.as_str())) {
+            put(index::ORPHAN, &Self::orphan_of(&self.0.namespace, set));
         }
     }
 

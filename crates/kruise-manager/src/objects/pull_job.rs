@@ -1,8 +1,8 @@
 //! ImagePullJobs, as far as a workload that pre-downloads images knows them.
 
 use kruise_api::names::APPS_GROUP;
-use kruise_core::cloneset;
 use kruise_core::ids::Uid;
+use kruise_core::workload;
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource};
 use serde::Deserialize;
@@ -15,8 +15,8 @@ pub struct PullJob {
 }
 
 impl PullJob {
-    pub fn view(&self) -> cloneset::PullJob {
-        cloneset::PullJob {
+    pub fn view(&self) -> workload::PullJob {
+        workload::PullJob {
             name: self.metadata.name.to_string(),
             uid: Uid::new(self.metadata.uid.as_str()),
             deleted: self.metadata.deletion_timestamp,

@@ -1,6 +1,6 @@
 //! The list. Whoever adds a write to the code adds its line here, then `make gen`.
 
-use kruise_api::names::APPS_GROUP;
+use kruise_api::names::{self, APPS_GROUP, component};
 
 use super::{Names, Proof, Role, Use, Verb, When};
 
@@ -11,7 +11,9 @@ const EXTENSIONS: &str = "apiextensions.k8s.io";
 const COORDINATION: &str = "coordination.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-const CLONESET: &str = "cloneset-controller";
+const CLONESET: &str = component::CLONESET;
+const STATEFULSET: &str = component::STATEFULSET;
+const POD_STATE: &str = component::PERSISTENTPODSTATE;
 const CERTIFICATES: &str = "webhook certificates";
 
 const MUTATING: &str = "mutatingwebhookconfigurations";
@@ -27,6 +29,8 @@ const LIVE_READ: Proof = Proof::Test(
 pub fn uses() -> Vec<Use> {
     [
         clonesets(),
+        statefulsets(),
+        pod_states(),
         pods(),
         claims_and_revisions(),
         image_pulls(),
@@ -63,6 +67,56 @@ fn clonesets() -> Vec<Use> {
                 proof: Proof::Asked,
             }],
         ),
+    ]
+}
+
+fn statefulsets() -> Vec<Use> {
+    vec![
+        manager(STATEFULSET, APPS_GROUP, "statefulsets", [CACHE.as_slice(), &[live()]].concat()),
+        manager(
+            STATEFULSET,
+            APPS_GROUP,
+            "statefulsets/status",
+            vec![seen("patch", "reports replicas, revisions and conditions")],
+        ),
+        manager(STATEFULSET, APPS_GROUP, "statefulsets/finalizers", vec![blocks_owner()]),
+        Use {
+            when: When::Gate("StatefulSetAutoResizePVCGate"),
+            ..manager(STATEFULSET, "storage.k8s.io", "storageclasses", CACHE.to_vec())
+        },
+    ]
+}
+
+fn pod_states() -> Vec<Use> {
+    let verbs = [
+        CACHE.as_slice(),
+        &[
+            live(),
+            seen("create", "makes the object that a workload's annotations ask for"),
+            seen("patch", "follows those annotations"),
+            seen("delete", "removes it when they are gone"),
+        ],
+    ];
+    vec![
+        manager(POD_STATE, APPS_GROUP, "persistentpodstates", verbs.concat()),
+        manager(
+            POD_STATE,
+            APPS_GROUP,
+            "persistentpodstates/status",
+            vec![seen("patch", "records where pods were ready")],
+        ),
+        manager(POD_STATE, APPS, "statefulsets", CACHE.to_vec()),
+        manager(POD_STATE, APPS, "statefulsets/finalizers", vec![blocks_owner()]),
+        Use {
+            role: Role::Webhook,
+            names: Names::Only(&[names::CONFIGURATION]),
+            ..manager(
+                POD_STATE,
+                CORE,
+                "configmaps",
+                vec![seen("get", "reads which other kinds are supported")],
+            )
+        },
     ]
 }
 
@@ -243,7 +297,7 @@ fn secrets() -> Vec<Use> {
         names,
         ..manager(CERTIFICATES, CORE, "secrets", verbs)
     };
-    let ours = Names::Only(&["kruise-webhook-certs"]);
+    let ours = Names::Only(&[names::WEBHOOK_CERTS_SECRET]);
     vec![
         secret(
             ours,
@@ -271,6 +325,14 @@ const fn live() -> Verb {
 
 const fn seen(name: &'static str, why: &'static str) -> Verb {
     Verb { name, why, proof: Proof::Seen }
+}
+
+const fn blocks_owner() -> Verb {
+    Verb {
+        name: "update",
+        why: "lets what it owns block the deletion of the owner, where the cluster checks that",
+        proof: Proof::Asked,
+    }
 }
 
 fn manager(part: &'static str, group: &'static str, resource: &'static str, verbs: Vec<Verb>) -> Use {

@@ -14,7 +14,7 @@ pub const VALIDATE_POD: &str = "/validate-pod";
 
 /// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
 /// installed configuration of the original, which fails closed, does not lock these kinds.
-const WITHOUT_RULES_YET: [&str; 24] = [
+const WITHOUT_RULES_YET: [&str; 22] = [
     VALIDATE_POD,
     "/validate-apps-deployment",
     "/validate-apps-replicaset",
@@ -32,11 +32,9 @@ const WITHOUT_RULES_YET: [&str; 24] = [
     "imagelistpulljob",
     "imagepulljob",
     "nodeimage",
-    "persistentpodstate",
     "podprobemarker",
     "resourcedistribution",
     "sidecarset",
-    "statefulset",
     "uniteddeployment",
     "workloadspread",
 ];
@@ -52,14 +50,28 @@ pub fn without_rules_yet() -> impl Iterator<Item = String> {
     })
 }
 
+/// Rules without defaults: nothing of it is mutated, and deletions pass unseen.
+const ONLY_VALIDATED: (&str, &str) = ("persistentpodstate", "persistentpodstates");
+
+/// Kinds of ours with rules, and their plurals.
+const KINDS: [(&str, &str); 2] = [("cloneset", "clonesets"), ("statefulset", "statefulsets")];
+
 /// Entries of `kruise-mutating-webhook-configuration`.
 pub fn mutating() -> Vec<Value> {
-    vec![pods(), entry("mcloneset.kb.io", "/mutate-apps-kruise-io-cloneset", &["CREATE", "UPDATE"])]
+    let operations = ["CREATE", "UPDATE"];
+    let ours =
+        KINDS.map(|(kind, plural)| entry(&format!("m{kind}.kb.io"), ("mutate", kind, plural), &operations));
+    std::iter::once(pods()).chain(ours).collect()
 }
 
 /// Entries of `kruise-validating-webhook-configuration`.
 pub fn validating() -> Vec<Value> {
-    vec![entry("vcloneset.kb.io", "/validate-apps-kruise-io-cloneset", &["CREATE", "UPDATE", "DELETE"])]
+    let operations = ["CREATE", "UPDATE", "DELETE"];
+    let all =
+        KINDS.map(|(kind, plural)| entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &operations));
+    let (kind, plural) = ONLY_VALIDATED;
+    let states = entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &["CREATE", "UPDATE"]);
+    all.into_iter().chain([states]).collect()
 }
 
 /// Names of the CRDs that convert by webhook.
@@ -72,10 +84,12 @@ pub fn conversion_crds() -> Vec<String> {
 
 /// For nobody at first: whoever leads selects the pods.
 fn pods() -> Value {
-    let mut pods = entry("mpod.kb.io", MUTATE_POD, &["CREATE"]);
+    let mut pods = entry("mpod.kb.io", ("mutate", "pod", "pods"), &["CREATE"]);
     let nobody = select(&BTreeSet::new(), names::NAMESPACE, Conditions::Unknown);
     if let Some(fields) = pods.as_object_mut() {
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        let service = json!({"name": "", "namespace": "", "path": MUTATE_POD, "port": 443});
+        fields.insert("clientConfig".to_owned(), json!({"service": service}));
         fields.insert("rules".to_owned(), json!([rule]));
         fields.insert("namespaceSelector".to_owned(), nobody.namespace_selector);
         fields.insert("objectSelector".to_owned(), nobody.object_selector);
@@ -84,7 +98,8 @@ fn pods() -> Value {
 }
 
 /// Fails closed, as the original's chart: only objects of ours depend on it.
-fn entry(name: &str, path: &str, operations: &[&str]) -> Value {
+fn entry(name: &str, (verb, kind, plural): (&str, &str, &str), operations: &[&str]) -> Value {
+    let path = format!("/{verb}-apps-kruise-io-{kind}");
     json!({
         "name": name,
         "admissionReviewVersions": ["v1", "v1beta1"],
@@ -96,7 +111,7 @@ fn entry(name: &str, path: &str, operations: &[&str]) -> Value {
             "apiGroups": [APPS_GROUP],
             "apiVersions": ["v1alpha1", "v1beta1"],
             "operations": operations,
-            "resources": ["clonesets"],
+            "resources": [plural],
         }],
     })
 }

@@ -6,20 +6,24 @@ use std::sync::Arc;
 use kruise_core::admission::pod::{Steps, admit};
 use kruise_core::admission::selection::{Concern, Conditions, select};
 use kruise_core::gates::{Gate, Gates};
+use kruise_core::persistentpodstate::Target;
 use kruise_runtime::certs::{Selection, Selections};
 use kruise_runtime::webhook::{Answer, Operation, Request, patch};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use super::configuration::{MUTATE_POD, VALIDATE_POD};
+use super::persistentpodstate;
 use crate::stores::Stores;
 
 /// PW-1. A step that looks things up is handed in here; see [`concerns`] for the pods it is asked about.
-pub fn mutate(request: &Request, gates: &Gates) -> Answer {
+pub fn mutate(request: &Request, stores: &Stores, gates: &Gates) -> Answer {
     match request.operation {
         Operation::Create => {}
         Operation::Update | Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    let admitted = admit(&request.object, gates, Steps::default());
+    let place = |pod: &mut Value| persistentpodstate::placed(stores, &request.namespace, pod);
+    let admitted = admit(&request.object, gates, Steps { place: Some(&place) });
     Answer::patched(patch(&request.object, &admitted))
 }
 
@@ -44,9 +48,11 @@ pub fn nobody_decides() -> Selections {
     Selections::from([(MUTATE_POD, None), (VALIDATE_POD, None)])
 }
 
-/// Wakes the selection when objects that [`concerns`] reads change. None of the kinds that exist needs it yet: their
-/// controllers make pods that are complete.
-pub fn wake(_stores: &Stores, _changed: &Arc<Notify>) {}
+/// Wakes the selection when objects that [`concerns`] reads change.
+pub fn wake(stores: &Stores, changed: &Arc<Notify>) {
+    let changed = Arc::clone(changed);
+    stores.pod_states.on_change(move |_| changed.notify_one());
+}
 
 /// Keeps the selection current for as long as we lead.
 pub async fn keep_selected(selecting: Selecting, changed: Arc<Notify>, out: watch::Sender<Selections>) {
@@ -84,19 +90,24 @@ impl Selecting {
 
 /// The pods that something acts on when they are created. A kind that does adds its objects here, wakes the selection in
 /// [`wake`], and its step in [`mutate`].
-fn concerns(_stores: &Stores, gates: &Gates) -> BTreeSet<Concern> {
-    gates.on(Gate::PodReadinessGate).then_some(Concern::Everybody).into_iter().collect()
+fn concerns(stores: &Stores, gates: &Gates) -> BTreeSet<Concern> {
+    let everybody = gates.on(Gate::PodReadinessGate).then_some(Concern::Everybody);
+    let placed = stores.pod_states.all().into_iter().map(|state| {
+        let target = Target::read(state.object.pointer("/spec/targetRef").unwrap_or(&Value::Null));
+        Concern::OwnedBy { namespace: state.meta.namespace.to_string(), kind: target.kind, name: target.name }
+    });
+    everybody.into_iter().chain(placed).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::stores::PullJobs;
+    use crate::stores::Optional;
 
     fn selections(gates: Gates, pod_webhook: PodWebhook) -> Selections {
-        let stores = Arc::new(Stores::new(PullJobs::Unused));
+        let stores = Arc::new(Stores::new(Optional::default()));
         let own_namespace = "kruise-system".to_owned();
         Selecting { stores, gates, pod_webhook, conditions: Conditions::Known, own_namespace }.selections()
     }
@@ -127,9 +138,9 @@ mod tests {
             object: json!({"metadata": {"ownerReferences": [owner]}, "spec": {"containers": []}}),
             old: Value::Null,
         };
-        let answer = mutate(&request, &Gates::default());
+        let answer = mutate(&request, &Stores::new(Optional::default()), &Gates::default());
         assert_eq!(answer.patch[0]["path"], "/spec/readinessGates");
         request.operation = Operation::Update;
-        assert_eq!(mutate(&request, &Gates::default()), Answer::allowed());
+        assert_eq!(mutate(&request, &Stores::new(Optional::default()), &Gates::default()), Answer::allowed());
     }
 }

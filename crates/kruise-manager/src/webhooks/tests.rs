@@ -4,7 +4,9 @@ use kruise_core::gates::Gates;
 use kruise_runtime::webhook::{Operation, Request};
 use serde_json::{Value, json};
 
-use super::cloneset::{self, Lookups};
+use super::cloneset::CloneSet;
+use super::statefulset::StatefulSet;
+use super::workload::{self, Lookups, Rules};
 
 fn web(version: &str) -> Value {
     json!({
@@ -39,7 +41,7 @@ fn value<'a>(patch: &'a [Value], path: &str) -> Option<&'a Value> {
 
 #[test]
 fn cs_100_defaults_of_v1beta1() {
-    let answer = cloneset::mutate(&create(web("v1beta1")), &Gates::default());
+    let answer = workload::mutate::<CloneSet>(&create(web("v1beta1")), &Gates::default());
 
     assert_eq!(answer.denial, None);
     assert_eq!(value(&answer.patch, "/spec/replicas"), Some(&json!(1)));
@@ -50,7 +52,7 @@ fn cs_100_defaults_of_v1beta1() {
 
 #[test]
 fn cs_100_defaults_of_v1alpha1_are_flat_and_add_no_annotation() {
-    let answer = cloneset::mutate(&create(web("v1alpha1")), &Gates::default());
+    let answer = workload::mutate::<CloneSet>(&create(web("v1alpha1")), &Gates::default());
 
     let strategy = value(&answer.patch, "/spec/updateStrategy").unwrap();
     assert_eq!(
@@ -65,12 +67,16 @@ fn cs_100_defaults_of_v1alpha1_are_flat_and_add_no_annotation() {
 fn second_pass_changes_nothing() {
     for version in ["v1alpha1", "v1beta1"] {
         let mut request = create(web(version));
-        for operation in cloneset::mutate(&request, &Gates::default()).patch {
+        for operation in workload::mutate::<CloneSet>(&request, &Gates::default()).patch {
             let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
             request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
         }
 
-        assert_eq!(cloneset::mutate(&request, &Gates::default()).patch, Vec::<Value>::new(), "{version}");
+        assert_eq!(
+            workload::mutate::<CloneSet>(&request, &Gates::default()).patch,
+            Vec::<Value>::new(),
+            "{version}"
+        );
     }
 }
 
@@ -78,7 +84,7 @@ fn second_pass_changes_nothing() {
 fn cs_102_refusal_names_the_field_in_the_version_of_the_user() {
     let mut object = web("v1alpha1");
     object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "5", "maxSurge": 0});
-    let answer = cloneset::validate(&create(object), &Lookups::default(), &Gates::default());
+    let answer = workload::validate::<CloneSet>(&create(object), &Lookups::default(), &Gates::default());
 
     let denial = answer.denial.unwrap();
     assert_eq!(denial.code, 422);
@@ -93,7 +99,9 @@ fn cs_102_refusal_in_v1beta1_names_the_nested_field() {
     let mut object = web("v1beta1");
     object["spec"]["updateStrategy"] =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}});
-    let denial = cloneset::validate(&create(object), &Lookups::default(), &Gates::default()).denial.unwrap();
+    let denial = workload::validate::<CloneSet>(&create(object), &Lookups::default(), &Gates::default())
+        .denial
+        .unwrap();
     assert!(denial.message.contains("spec.updateStrategy.rollingUpdate.maxUnavailable"), "{denial:?}");
 }
 
@@ -105,7 +113,8 @@ fn cs_103_selector_cannot_be_changed() {
     request.object["spec"]["selector"]["matchLabels"]["more"] = json!("x");
     request.object["spec"]["template"]["metadata"]["labels"]["more"] = json!("x");
 
-    let denial = cloneset::validate(&request, &Lookups::default(), &Gates::default()).denial.unwrap();
+    let denial =
+        workload::validate::<CloneSet>(&request, &Lookups::default(), &Gates::default()).denial.unwrap();
 
     assert_eq!(denial.causes[0].field, "spec.selector");
 }
@@ -114,11 +123,11 @@ fn cs_103_selector_cannot_be_changed() {
 fn unknown_version_and_missing_object_are_bad_requests() {
     let mut request = create(web("v1beta1"));
     request.version = "v9".into();
-    assert_eq!(cloneset::mutate(&request, &Gates::default()).denial.unwrap().code, 400);
+    assert_eq!(workload::mutate::<CloneSet>(&request, &Gates::default()).denial.unwrap().code, 400);
 
     for version in ["v1alpha1", "v1beta1"] {
         let empty = Request { version: version.into(), object: Value::Null, ..create(web("v1beta1")) };
-        let answer = cloneset::validate(&empty, &Lookups::default(), &Gates::default());
+        let answer = workload::validate::<CloneSet>(&empty, &Lookups::default(), &Gates::default());
         assert_eq!(answer.denial.unwrap().code, 400);
     }
 }
@@ -126,7 +135,7 @@ fn unknown_version_and_missing_object_are_bad_requests() {
 #[test]
 fn b20_long_name_is_warned_of() {
     let request = Request { name: "x".repeat(53), ..create(web("v1beta1")) };
-    let answer = cloneset::validate(&request, &Lookups::default(), &Gates::default());
+    let answer = workload::validate::<CloneSet>(&request, &Lookups::default(), &Gates::default());
     assert_eq!((answer.denial, answer.warnings.len()), (None, 1));
 }
 
@@ -134,9 +143,68 @@ fn b20_long_name_is_warned_of() {
 fn template_is_tried_with_its_claims_and_only_when_it_changed() {
     let mut request = create(web("v1beta1"));
     request.object["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}}]);
-    let template = cloneset::template_to_try(&request).unwrap();
+    let template = workload::template_to_try(&request).unwrap();
     assert_eq!(template["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"], "data");
 
     request.old = request.object.clone();
-    assert_eq!(cloneset::template_to_try(&request), None);
+    assert_eq!(workload::template_to_try(&request), None);
+}
+
+/// The StatefulSet that is the same object in another kind.
+fn statefulset(version: &str) -> Request {
+    let mut request = create(web(version));
+    request.kind = StatefulSet::KIND.into();
+    request.object["kind"] = json!(StatefulSet::KIND);
+    request
+}
+
+#[test]
+fn statefulset_defaults_in_both_versions_and_only_where_the_version_has_the_field() {
+    let beta = workload::mutate::<StatefulSet>(&statefulset("v1beta1"), &Gates::default());
+    assert_eq!(value(&beta.patch, "/spec/podManagementPolicy"), Some(&json!("OrderedReady")));
+    assert_eq!(
+        value(&beta.patch, "/spec/persistentVolumeClaimRetentionPolicy"),
+        Some(&json!({"whenDeleted": "Retain", "whenScaled": "Retain"}))
+    );
+    let alpha = workload::mutate::<StatefulSet>(&statefulset("v1alpha1"), &Gates::default());
+    assert_eq!(value(&alpha.patch, "/spec/replicas"), Some(&json!(1)));
+    assert!(
+        alpha.patch.iter().all(|operation| operation["path"] != "/metadata/annotations"),
+        "{:?}",
+        alpha.patch
+    );
+}
+
+#[test]
+fn as_99_an_update_that_leaves_the_template_alone_gets_no_change_at_all() {
+    let mut request = statefulset("v1beta1");
+    for operation in workload::mutate::<StatefulSet>(&request, &Gates::default()).patch {
+        let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
+        request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
+    }
+    // As an older release stored it, with fewer defaults.
+    request.object["spec"]["template"] = web("v1beta1")["spec"]["template"].clone();
+    request.operation = Operation::Update;
+    request.old = request.object.clone();
+    request.object["spec"]["replicas"] = json!(5);
+
+    assert_eq!(workload::mutate::<StatefulSet>(&request, &Gates::default()).patch, Vec::<Value>::new());
+}
+
+#[test]
+fn statefulset_refusal_has_kind_field_and_name_rule_only_for_new_objects() {
+    let mut request = statefulset("v1beta1");
+    request.name = "web.site".into();
+    let judge = |request: &Request| {
+        workload::validate::<StatefulSet>(request, &Lookups::default(), &Gates::default())
+    };
+
+    let denial = judge(&request).denial.unwrap();
+    assert_eq!((denial.code, denial.causes[0].field.as_str()), (422, "metadata.name"));
+    assert!(denial.message.starts_with("StatefulSet \"web.site\" is invalid"), "{}", denial.message);
+    request.operation = Operation::Update;
+    request.old = request.object.clone();
+    assert_eq!(judge(&request).denial, None, "statefulset/B25");
+    request.object["spec"]["serviceName"] = json!("other");
+    assert_eq!(judge(&request).denial.unwrap().causes[0].field, "spec.serviceName");
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, header};
 use kruise_core::chain::{Act, Part, Patch};
+use kruise_core::ids::Uid;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,6 +46,8 @@ struct Answer {
 #[serde(default, rename_all = "camelCase")]
 struct AnswerMeta {
     resource_version: String,
+    uid: String,
+    deletion_timestamp: Option<String>,
 }
 
 impl Caller {
@@ -167,4 +170,10 @@ fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
 pub fn version_of(text: &str) -> Version {
     let answer: Answer = serde_json::from_str(text).unwrap_or_default();
     Version::read(&answer.metadata.resource_version)
+}
+
+/// Whether an object's JSON is of that uid and nobody has asked for its deletion.
+pub fn is_alive(text: &str, uid: &Uid) -> bool {
+    let answer: Answer = serde_json::from_str(text).unwrap_or_default();
+    answer.metadata.uid == uid.as_str() && answer.metadata.deletion_timestamp.is_none()
 }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
+use kruise_core::ids::Uid;
 use kruise_core::plan::Plan;
 
+use call::is_alive;
 pub use call::{Caller, Written, version_of};
 pub use error::{ApplyError, Next};
 
@@ -54,6 +56,7 @@ impl Applier<'_> {
         let mut outcome = Outcome { events: plan.events.clone(), ..Outcome::default() };
         let (creations, others): (Vec<&Chain>, Vec<&Chain>) =
             plan.chains.iter().partition(|chain| chain.purpose == Purpose::Create);
+        let others = self.without_unconfirmed(others, plan.adopter.as_ref(), &mut outcome).await;
         // Revisions and claims come first where creations refer to them: they are chains of their own only if not.
         self.side_by_side(&others, &mut outcome).await;
         self.slowly(&creations, &mut outcome).await;
@@ -64,6 +67,31 @@ impl Applier<'_> {
             }
         }
         outcome
+    }
+
+    /// Nothing is adopted for a workload that is being deleted or has been replaced by a namesake: one live read tells.
+    async fn without_unconfirmed<'c>(
+        &self,
+        mut chains: Vec<&'c Chain>,
+        adopter: Option<&Uid>,
+        outcome: &mut Outcome,
+    ) -> Vec<&'c Chain> {
+        let Some(uid) = adopter else { return chains };
+        let workload = self.resources.of(kruise_core::chain::Resource::Workload);
+        let confirmed = match self.caller.read(workload, self.key).await {
+            Ok(live) if live.as_deref().is_some_and(|text| is_alive(text, uid)) => Ok(()),
+            Ok(_) => {
+                // The cache is behind: it is brought up to date before the next plan.
+                self.barrier.unsure(self.key, workload, self.key);
+                Err(ApplyError::Conflict { object: self.key.clone() })
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = confirmed {
+            chains.retain(|chain| chain.purpose != Purpose::Adopt);
+            outcome.fail(Purpose::Adopt, error);
+        }
+        chains
     }
 
     async fn side_by_side(&self, chains: &[&Chain], outcome: &mut Outcome) {

@@ -1,15 +1,17 @@
-//! The same phases done by a manager: CloneSets are created and changed, the manager does the rest.
+//! The same phases done by a manager: workloads are created and changed, the manager does the rest.
 
 use k8s_openapi::api::core::v1::Namespace;
+use kruise_api::Kind as _;
+use kruise_api::apps::{cloneset::CloneSet, statefulset::StatefulSet};
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use kruise_sim::kubelet::Pod;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::observe::{self, Observer, Seen};
 use super::report::Phase;
+use super::{Kind, Stage};
 use crate::{Cluster, TestbedError};
 
 /// The name under which the keeper runs the manager.
@@ -47,9 +49,10 @@ pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, Tes
     let namespace = namespace(&stage.client, "bench").await?;
     let run = Run {
         observer: Observer::of(stage.client.clone(), namespace.clone()),
-        clonesets: clonesets(&stage.client, &namespace),
+        kind: stage.settings.kind,
+        workloads: workloads(stage.settings.kind, &stage.client, &namespace),
         count: stage.pods(),
-        sets: stage.settings.clonesets,
+        sets: stage.settings.workloads,
     };
     let pid = Some(manager.pid);
     let created = stage.timed("create", pid, run.create(stage.settings.replicas)).await?;
@@ -64,7 +67,8 @@ pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, Tes
 
 struct Run {
     observer: Observer,
-    clonesets: Api<DynamicObject>,
+    kind: Kind,
+    workloads: Api<DynamicObject>,
     count: usize,
     sets: usize,
 }
@@ -72,9 +76,9 @@ struct Run {
 impl Run {
     async fn create(&self, replicas: usize) -> Result<(), TestbedError> {
         for number in 0..self.sets {
-            let object = cloneset(&format!("bench-{number}"), replicas)?;
-            let created = self.clonesets.create(&PostParams::default(), &object).await;
-            created.map_err(TestbedError::api("a CloneSet"))?;
+            let object = workload(self.kind, &format!("bench-{number}"), replicas)?;
+            let created = self.workloads.create(&PostParams::default(), &object).await;
+            created.map_err(TestbedError::api("a workload"))?;
         }
         self.all("pods ready", observe::is_ready).await
     }
@@ -83,7 +87,7 @@ impl Run {
         let env = json!([{"name": "GENERATION", "value": "2"}]);
         let containers = json!([{"name": "main", "image": IMAGES.1, "env": env}]);
         let change = json!({"spec": {
-            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "ReCreate"}},
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": PodUpdatePolicy::ReCreate}},
             "template": {"spec": {"containers": containers}},
         }});
         let old = self.observer.uids();
@@ -107,27 +111,39 @@ impl Run {
     async fn patch_all(&self, patch: &Patch<Value>) -> Result<(), TestbedError> {
         for number in 0..self.sets {
             let patched =
-                self.clonesets.patch(&format!("bench-{number}"), &PatchParams::default(), patch).await;
-            patched.map_err(TestbedError::api("a change of a CloneSet"))?;
+                self.workloads.patch(&format!("bench-{number}"), &PatchParams::default(), patch).await;
+            patched.map_err(TestbedError::api("a change of a workload"))?;
         }
         Ok(())
     }
 }
 
-fn clonesets(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "CloneSet"));
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cloneset => CloneSet::KIND,
+            Self::Statefulset => StatefulSet::KIND,
+        }
+    }
+}
+
+fn workloads(kind: Kind, client: &Client, namespace: &str) -> Api<DynamicObject> {
+    let kind = match kind {
+        Kind::Cloneset => ApiResource::erase::<CloneSet>(&()),
+        Kind::Statefulset => ApiResource::erase::<StatefulSet>(&()),
+    };
     Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
-fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
-    let object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+fn workload(kind: Kind, name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
+    let mut object = json!({
+        "apiVersion": CloneSet::api_version(&()), "kind": kind.name(),
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
-                "podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": "20%", "maxSurge": 0, "partition": 0,
+            "updateStrategy": {"type": UpdateType::RollingUpdate, "rollingUpdate": {
+                "podUpdatePolicy": PodUpdatePolicy::InPlaceIfPossible, "maxUnavailable": "20%", "partition": 0,
             }},
             "template": {
                 "metadata": {"labels": {"app": name}},
@@ -135,5 +151,12 @@ fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> 
             },
         },
     });
+    if kind == Kind::Statefulset {
+        object["spec"]["serviceName"] = json!(name);
+        object["spec"]["podManagementPolicy"] = json!("Parallel");
+        // CloneSet pods get it without asking.
+        object["spec"]["template"]["spec"]["readinessGates"] =
+            json!([{"conditionType": "InPlaceUpdateReady"}]);
+    }
     serde_json::from_value(object).map_err(|error| TestbedError::Unfit(error.to_string()))
 }

@@ -2,17 +2,15 @@
 
 use super::*;
 use crate::chain::{Op, Patch, Resource};
-use crate::ids::{ClaimName, InstanceId, PodName, ResourceVersion, Uid};
+use crate::ids::{PodName, Uid};
 
 fn claim(id: &str) -> Claim {
-    Claim {
-        name: ClaimName::new(format!("data-web-{id}")),
-        uid: Uid::new(format!("uid-claim-{id}")),
-        version: ResourceVersion::new("3"),
-        instance: Some(InstanceId::new(id)),
-        owner: ClaimOwner::Us { position: 0 },
-        deleted: None,
-    }
+    let owner = json!([{"kind": "CloneSet", "name": "web", "uid": "uid-web", "controller": true}]);
+    let metadata = json!({
+        "name": format!("data-web-{id}"), "uid": format!("uid-claim-{id}"), "resourceVersion": "3",
+        "labels": {"apps.kruise.io/cloneset-instance-id": id}, "ownerReferences": owner,
+    });
+    Claim::read(&json!({"metadata": metadata})).unwrap()
 }
 
 fn with_claims() -> Fixture {
@@ -151,7 +149,7 @@ fn cloneset_b8_a_reusable_name_is_waited_for_but_not_for_ever() {
 #[test]
 fn cloneset_b22_claims_that_are_going_or_not_ours_give_no_id() {
     let going = Claim { deleted: Some(now()), ..claim("bbbbb") };
-    let foreign = Claim { owner: ClaimOwner::SomebodyElse, ..claim("ccccc") };
+    let foreign = Claim { owners: Box::default(), ..claim("ccccc") };
 
     let plan = reusing().replicas(2).claims([going, foreign]).plan();
 

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::world::{BROKEN, HOOK, World};
 use super::*;
 use crate::amount::{Amount, Bare, Rounding};
+use crate::fixtures::world::{BROKEN, HOOK};
 
 /// Rounds after which a rollout of at most seven pods must be over: each needs a few rounds, one after the other.
 const ROUNDS: usize = 120;
@@ -142,7 +142,7 @@ impl Case {
             world.store(&middle, 2),
             world.store(&fixture.object["spec"]["template"], 3),
         ];
-        world.cloneset["status"] = json!({"currentRevision": names[0]});
+        world.object["status"] = json!({"currentRevision": names[0]});
         for (i, (side, health)) in self.pods.iter().enumerate() {
             let (name, pod) = match side {
                 Side::Old => (&names[0], old()),
@@ -184,7 +184,7 @@ fn taken(plan: &Plan) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(300))]
 
     /// Pods may be down for their own reasons; what we add must stay within the limit.
     #[test]
@@ -249,7 +249,7 @@ proptest! {
 
 proptest! {
     // Each case is a whole rollout, a hundred plans or more.
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(48))]
 
     /// With no faults the spec is reached, safely at every step, and then no further write is made.
     #[test]

@@ -3,56 +3,13 @@
 
 use super::*;
 use crate::golden;
-use crate::ids::{ClaimName, InstanceId, ResourceVersion, Uid};
-use crate::time;
 
 /// A view of the recorded objects, at the moment they were recorded.
 fn view(recorded: &Value) -> (View, Timestamp) {
-    let objects = recorded["objects"].as_array().unwrap();
-    let of = |kind: &str| objects.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>();
-    let cloneset = &of("CloneSet")[0];
-    let pods = of("Pod").into_iter().map(|pod| Arc::new(serde_json::from_value(pod).unwrap())).collect();
-    let revisions = of("ControllerRevision").iter().filter_map(Revision::read).map(Arc::new).collect();
-    let mut view = View::of(cloneset, PreparingDelete::Counted).with(pods, revisions);
-    view.claims = of("PersistentVolumeClaim").iter().map(claim).collect();
-    view.gates = Gates::default()
-        .with(Gate::CloneSetShortHash)
-        .with(Gate::PreDownloadImage)
-        .with(Gate::VerticalScaling);
-    (view, latest(recorded))
-}
-
-fn claim(object: &Value) -> Claim {
-    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap();
-    Claim {
-        name: ClaimName::new(text("/metadata/name")),
-        uid: Uid::new(text("/metadata/uid")),
-        version: ResourceVersion::new(text("/metadata/resourceVersion")),
-        instance: Some(InstanceId::new(
-            object["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap(),
-        )),
-        owner: ClaimOwner::Us { position: 0 },
-        deleted: None,
-    }
-}
-
-/// A second after the youngest time stamp of the recording.
-pub fn latest(recorded: &Value) -> Timestamp {
-    fn walk(value: &Value, newest: &mut Timestamp) {
-        match value {
-            Value::String(text) if text.starts_with("20") => {
-                if let Some(time) = time::read(text) {
-                    *newest = (*newest).max(time);
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|one| walk(one, newest)),
-            Value::Object(map) => map.values().for_each(|one| walk(one, newest)),
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-    let mut newest = Timestamp::MIN;
-    walk(recorded, &mut newest);
-    time::after(newest, 1)
+    let (mut view, now) = workload::recorded::<View>(recorded, "CloneSet");
+    view.gates =
+        view.gates.with(Gate::CloneSetShortHash).with(Gate::PreDownloadImage).with(Gate::VerticalScaling);
+    (view, now)
 }
 
 fn states() -> Vec<(String, View, Timestamp)> {

@@ -1,7 +1,10 @@
 //! Fixtures that read like the sentence in the specification, and one file per source file.
 
+mod admission;
 mod claims;
+mod download;
 mod golden;
+mod inplace;
 mod plan;
 mod properties;
 mod scale;
@@ -17,71 +20,51 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::chain::{Act, Purpose};
+use crate::claim::Claim;
 use crate::fixtures::Pod;
+use crate::fixtures::workload::{self, Parts, Planned, member};
 use crate::gates::{Gate, Gates};
 use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::revision::{Data, Revision};
+use crate::revision::Revision;
 
-pub use crate::cloneset::tests::{LONG_AGO, count, now, reason, touched};
+pub use crate::fixtures::workload::{LONG_AGO, count, now, reason, touched};
 
 /// A StatefulSet named `web` in the making.
-#[derive(Debug, Clone)]
-pub struct Fixture {
-    pub object: Value,
-    pub old: Value,
-    pods: Vec<Pod>,
-    pub claims: Vec<Value>,
-    gates: Gates,
-    edit: Vec<fn(&mut View)>,
-    is_settled: bool,
-}
+pub type Fixture = workload::Fixture<View>;
 
-/// OrderedReady, three replicas; revision old (image nginx:1) and new (nginx:2); pods are replaced.
+/// OrderedReady, three replicas; pods are replaced.
 pub fn ordered() -> Fixture {
-    let template = |image: &str| json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": image}]}});
-    Fixture {
-        object: json!({
-            "metadata": {"name": "web", "namespace": "ns", "uid": "uid-web", "resourceVersion": "7", "generation": 1},
-            "spec": {
-                "replicas": 3, "serviceName": "svc", "selector": {"matchLabels": {"app": "web"}},
-                "template": template("nginx:2"), "podManagementPolicy": "OrderedReady",
-                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {}},
-            },
-            "status": {},
-        }),
-        old: template("nginx:1"),
-        pods: Vec::new(),
-        claims: Vec::new(),
-        gates: Gates::default(),
-        edit: Vec::new(),
-        is_settled: false,
-    }
+    Fixture::of(&json!({
+        "replicas": 3, "serviceName": "svc", "podManagementPolicy": "OrderedReady",
+        "updateStrategy": {"rollingUpdate": {}},
+    }))
 }
 
 pub fn parallel() -> Fixture {
     ordered().set("/podManagementPolicy", json!("Parallel"))
 }
 
+impl Planned for View {
+    fn assemble(object: &Value, parts: Parts) -> Self {
+        let mut view = View::of(object).with(parts.pods, parts.revisions);
+        view.claims = parts.claims.into_iter().map(|one| (one.name.clone(), one)).collect();
+        view.gates = parts.gates;
+        view
+    }
+
+    fn named(pod: Pod, place: usize) -> Pod {
+        let pod = if pod.is_nameless() { pod.named(&format!("web-{place}")) } else { pod };
+        let name = pod.0["metadata"]["name"].clone();
+        pod.label("statefulset.kubernetes.io/pod-name", name.as_str().unwrap())
+    }
+
+    fn plan_at(&self, now: Timestamp) -> Plan {
+        plan(self, now)
+    }
+}
+
 impl Fixture {
-    pub fn set(mut self, path: &str, value: Value) -> Self {
-        let (parent, key) = path.rsplit_once('/').unwrap();
-        let mut at = &mut self.object["spec"];
-        for part in parent.split('/').filter(|part| !part.is_empty()) {
-            at = &mut at[part];
-        }
-        at[key] = value;
-        self
-    }
-
-    pub fn rolling(self, key: &str, value: Value) -> Self {
-        self.set(&format!("/updateStrategy/rollingUpdate/{key}"), value)
-    }
-
-    pub fn replicas(self, count: u32) -> Self {
-        self.set("/replicas", json!(count))
-    }
-
     pub fn in_place(self) -> Self {
         self.rolling("podUpdatePolicy", json!("InPlaceIfPossible"))
     }
@@ -95,94 +78,19 @@ impl Fixture {
         self.set("/volumeClaimTemplates", json!([{"metadata": {"name": "data"}, "spec": spec}]))
     }
 
-    pub fn gate(mut self, gate: Gate) -> Self {
-        self.gates = self.gates.with(gate);
-        self
+    pub fn claim(self, claim: Value) -> Self {
+        self.claims(Claim::read(&claim))
     }
-
-    /// Names without ordinal get the next one.
-    pub fn pods(mut self, pods: impl IntoIterator<Item = Pod>) -> Self {
-        self.pods.extend(pods);
-        self
-    }
-
-    pub fn claim(mut self, claim: Value) -> Self {
-        self.claims.push(claim);
-        self
-    }
-
-    pub fn and(mut self, edit: fn(&mut View)) -> Self {
-        self.edit.push(edit);
-        self
-    }
-
-    /// The rollout is over: current = update revision.
-    pub fn settled(mut self) -> Self {
-        self.is_settled = true;
-        self
-    }
-
-    pub fn old_name(&self) -> String {
-        Data::of(&self.old).unwrap().name("web", 0).to_string()
-    }
-
-    pub fn new_name(&self) -> String {
-        Data::of(&self.object["spec"]["template"]).unwrap().name("web", 0).to_string()
-    }
-
-    pub fn view(&self) -> View {
-        let mut object = self.object.clone();
-        if object["status"]["currentRevision"].is_null() {
-            object["status"]["currentRevision"] =
-                json!(if self.is_settled { self.new_name() } else { self.old_name() });
-        }
-        let names = [("old", self.old_name()), ("new", self.new_name())];
-        let pods = self.pods.iter().enumerate().map(|(i, pod)| {
-            let mut pod = pod.clone();
-            if pod.0["metadata"]["name"] == "" {
-                pod = pod.named(&format!("web-{i}"));
-            }
-            let name = pod.0["metadata"]["name"].clone();
-            pod = pod.label("statefulset.kubernetes.io/pod-name", name.as_str().unwrap());
-            let label = &mut pod.0["metadata"]["labels"]["controller-revision-hash"];
-            if let Some((_, full)) = names.iter().find(|(short, _)| label == short) {
-                *label = json!(full);
-            }
-            Arc::new(pod.view())
-        });
-        let revisions = vec![revision(&self.old, 1), revision(&object["spec"]["template"], 2)];
-        let mut view = View::of(&object).with(pods.collect(), revisions);
-        view.claims = self.claims.iter().filter_map(Claim::read).map(|one| (one.name.clone(), one)).collect();
-        view.gates = self.gates.clone();
-        self.edit.iter().for_each(|edit| edit(&mut view));
-        view
-    }
-
-    pub fn plan(&self) -> Plan {
-        super::plan(&self.view(), now())
-    }
-}
-
-pub fn revision(template: &Value, number: i64) -> Arc<Revision> {
-    let data = Data::of(template).unwrap();
-    let stored: Value = serde_json::from_str(data.text()).unwrap();
-    let name = data.name("web", 0).to_string();
-    let metadata = json!({"name": name, "uid": format!("uid-{name}"), "resourceVersion": "1"});
-    Arc::new(Revision::read(&json!({"metadata": metadata, "revision": number, "data": stored})).unwrap())
 }
 
 /// An available pod at the old revision.
 pub fn old() -> Pod {
-    crate::cloneset::tests::old().set("/metadata/ownerReferences", owner())
+    member("StatefulSet", "old", "nginx:1")
 }
 
 /// An available pod at the new revision.
 pub fn new() -> Pod {
-    crate::cloneset::tests::new().set("/metadata/ownerReferences", owner())
-}
-
-fn owner() -> Value {
-    json!([{"uid": "uid-web", "kind": "StatefulSet", "controller": true}])
+    member("StatefulSet", "new", "nginx:2")
 }
 
 /// A bound claim of an ordinal, of that size.

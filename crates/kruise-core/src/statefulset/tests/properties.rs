@@ -1,13 +1,11 @@
 //! The safety rules, over generated StatefulSets: one plan at a time, and carried out in a world until nothing moves.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::chain::{Resource, Write};
-use crate::cloneset::tests::world::{BROKEN, HOOK, hook_owner, nodes, patch};
-use crate::time;
+use crate::fixtures::world::{self, BROKEN, HOOK};
+
+type World = world::World<View>;
 
 /// Rounds after which a rollout of at most six pods must be over: each needs a few rounds, one after the other.
 const ROUNDS: usize = 160;
@@ -105,16 +103,9 @@ impl Case {
         let mut middle = fixture.old.clone();
         middle["spec"]["containers"][0]["image"] = json!(format!("{BROKEN}:1"));
         let stored = [(&fixture.old, 1), (&middle, 2), (&fixture.object["spec"]["template"], 3)];
-        let revisions = stored.map(|(template, number)| revision(template, number));
-        let mut world = World {
-            set: fixture.object.clone(),
-            pods: BTreeMap::new(),
-            claims: BTreeMap::new(),
-            revisions: revisions.to_vec(),
-            now: now(),
-            version: 100,
-        };
-        world.set["status"] = json!({"currentRevision": revisions[0].name.as_str()});
+        let mut world = World::of(&fixture);
+        let revisions = stored.map(|(template, number)| world.store(template, number));
+        world.object["status"] = json!({"currentRevision": revisions[0]});
         for (ordinal, side, health) in &self.pods {
             let (revision, pod) = match side {
                 Side::Old => (&revisions[0], old()),
@@ -131,129 +122,15 @@ impl Case {
                 Health::Marked => pod.marked(),
             };
             let name = format!("web-{ordinal}");
+            let volumes =
+                json!([{"name": "data", "persistentVolumeClaim": {"claimName": format!("data-{name}")}}]);
+            let pod = pod.set("/spec/volumes", volumes);
             let pod = if self.hook.is_some() { pod.label(HOOK, "on") } else { pod };
-            let pod = pod.named(&name).label("controller-revision-hash", revision.name.as_str());
+            let pod = pod.named(&name).label("controller-revision-hash", revision);
             world.pods.insert(name.clone(), pod.label("statefulset.kubernetes.io/pod-name", &name).0);
             world.claims.insert(format!("data-{name}"), bound(*ordinal, "1Gi"));
         }
         world
-    }
-}
-
-/// An object store and nodes in memory, with a garbage collector for claims.
-#[derive(Debug, Clone)]
-struct World {
-    set: Value,
-    pods: BTreeMap<String, Value>,
-    claims: BTreeMap<String, Value>,
-    revisions: Vec<Arc<Revision>>,
-    now: Timestamp,
-    version: u64,
-}
-
-impl World {
-    fn view(&self) -> View {
-        let pods =
-            self.pods.values().map(|pod| Arc::new(serde_json::from_value(pod.clone()).unwrap())).collect();
-        let mut view = View::of(&self.set).with(pods, self.revisions.clone());
-        view.claims =
-            self.claims.values().filter_map(Claim::read).map(|one| (one.name.clone(), one)).collect();
-        view
-    }
-
-    fn plan(&self) -> Plan {
-        plan(&self.view(), self.now)
-    }
-
-    fn write(&mut self, write: &Write) -> bool {
-        self.version += 1;
-        let version = json!(self.version.to_string());
-        let store = match write.resource {
-            Resource::Pod => &mut self.pods,
-            Resource::Claim => &mut self.claims,
-            Resource::Workload => {
-                let Act::Patch { patch: body, .. } = &write.act else { panic!() };
-                return patch(&mut self.set, body).is_ok();
-            }
-            Resource::Revision => {
-                self.revisions.retain(|one| one.name.as_str() != write.name);
-                return true;
-            }
-            Resource::ImagePullJob => panic!(),
-        };
-        match &write.act {
-            Act::Create(body) => {
-                assert!(!store.contains_key(&write.name), "two of one name: {}", write.name);
-                let mut object = body.clone();
-                object["metadata"]["uid"] = json!(format!("uid-{}-{}", write.name, self.version));
-                object["metadata"]["resourceVersion"] = version;
-                object["metadata"]["creationTimestamp"] = json!(time::seconds(self.now));
-                let is_claim = write.resource == Resource::Claim;
-                let bound = json!({"capacity": object["spec"]["resources"]["requests"]});
-                let pending = json!({"phase": "Pending", "conditions": []});
-                object["status"] = if is_claim { bound } else { pending };
-                store.insert(write.name.clone(), object);
-                true
-            }
-            Act::Delete { uid, version: wanted } => {
-                assert_eq!(write.resource, Resource::Pod, "the planner never deletes a claim itself");
-                let there = &store[&write.name]["metadata"];
-                let is_same = there["uid"] == uid.as_str()
-                    && wanted.as_ref().is_none_or(|wanted| there["resourceVersion"] == wanted.as_str());
-                is_same && store.remove(&write.name).is_some()
-            }
-            Act::Patch { patch: body, .. } => {
-                let mut object = store[&write.name].clone();
-                let is_done = patch(&mut object, body).is_ok();
-                if is_done {
-                    object["metadata"]["resourceVersion"] = version;
-                    store.insert(write.name.clone(), object);
-                }
-                is_done
-            }
-            Act::DeleteUnlessPodExists { .. } | Act::AskBudget => panic!(),
-        }
-    }
-
-    /// Claims whose last owner is gone go with it.
-    fn collect_garbage(&mut self) {
-        let uids: Vec<Value> = self.pods.values().map(|pod| pod["metadata"]["uid"].clone()).collect();
-        let is_alive = |owner: &Value| owner["uid"] == "uid-web" || uids.contains(&owner["uid"]);
-        self.claims.retain(|_, claim| match claim["metadata"]["ownerReferences"].as_array() {
-            Some(owners) if !owners.is_empty() => owners.iter().any(is_alive),
-            _ => true,
-        });
-    }
-
-    /// One round: plan, carry out at most so many writes, let nodes work, let time pass.
-    fn round(&mut self, limit: usize) -> Plan {
-        let plan = self.plan();
-        let mut left = limit;
-        for chain in &plan.chains {
-            for write in &chain.writes {
-                if left == 0 || !self.write(write) {
-                    break;
-                }
-                left -= 1;
-            }
-        }
-        if let (Some(status), true) = (&plan.status, left > 0) {
-            self.write(status);
-        }
-        self.collect_garbage();
-        let failed: Vec<String> = self
-            .pods
-            .iter()
-            .filter(|(_, pod)| pod["status"]["phase"] == "Failed")
-            .map(|(name, _)| name.clone())
-            .collect();
-        nodes(&mut self.pods, &mut self.version, self.now);
-        for name in failed {
-            self.pods.get_mut(&name).unwrap()["status"]["phase"] = json!("Failed");
-        }
-        hook_owner(&mut self.pods, &mut self.version);
-        self.now = time::after(self.now, 5);
-        plan
     }
 }
 
@@ -274,24 +151,18 @@ fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
     let wanted: Vec<String> = spec.slots(&view.gates).iter().map(|one| format!("web-{one}")).collect();
     let mut there: Vec<String> = world.pods.keys().cloned().collect();
     there.sort_by_key(String::len);
-    // AS-39: a broken condemned pod waits for every broken pod of a lower ordinal, and the partition may keep such a one for
-    // ever; somebody has to look.
-    let is_condemned = |pod: &crate::pod::PodView| {
-        view.ordinal(pod).is_some_and(|one| !spec.slots(&view.gates).contains(one))
-    };
-    let broken: Vec<_> = view.pods.iter().filter(|pod| !spec.is_available(pod, world.now)).collect();
-    if !case.is_parallel && broken.len() > 1 && broken.iter().any(|pod| is_condemned(pod)) {
-        return Ok(());
-    }
     let is_broken = |pod: &Value| pod["spec"]["containers"][0]["image"].as_str().unwrap().contains(BROKEN);
-    let kept_broken = world.pods.values().filter(|pod| is_broken(pod)).count();
+    let is_replica = |name: &str| wanted.iter().any(|one| one == name);
+    // AS-32: in order everything waits for a replica that is down, condemned pods too.
+    let counts = |name: &str| case.is_parallel || is_replica(name);
+    let kept_broken = world.pods.iter().filter(|(name, pod)| is_broken(pod) && counts(name)).count();
     prop_assert!(
         kept_broken <= usize::try_from(case.partition).unwrap(),
         "only the partition may keep a broken pod"
     );
     if kept_broken == 0 {
         prop_assert_eq!(there, wanted, "{:?}", plan.reasons);
-        let new = world.revisions.last().unwrap().name.hash();
+        let new = view.revisions.last().unwrap().name.hash();
         let updated = view.pods.iter().filter(|pod| pod.is_at(&new)).count();
         let quota = usize::try_from(case.replicas.saturating_sub(case.partition)).unwrap();
         prop_assert!(quota <= updated, "{:?}", plan.reasons);
@@ -300,7 +171,7 @@ fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(300))]
 
     /// Condemned pods go because they are not wanted; of the others no more are taken than the limit lets go.
     #[test]
@@ -353,7 +224,7 @@ proptest! {
 
 proptest! {
     // Each case is a whole rollout, a hundred plans or more.
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(48))]
 
     /// With no faults and after any crashes the spec is reached, and then no further write is made. On the way no claim is lost
     /// that the policy keeps.

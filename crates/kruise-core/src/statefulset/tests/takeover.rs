@@ -1,24 +1,13 @@
 //! States that the original left behind: settled ones see no write at all, unfinished ones are continued without a restart.
 
 use super::*;
-use crate::cloneset::tests::latest;
 use crate::golden;
 
 fn states() -> Vec<(String, View, Timestamp)> {
     let all = golden::folder("takeover").into_iter().filter(|(name, _)| name.starts_with("ss-"));
     let states: Vec<_> = all
         .map(|(name, recorded)| {
-            let objects = recorded["objects"].as_array().unwrap();
-            let of = |kind: &str| {
-                objects.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>()
-            };
-            let pods =
-                of("Pod").into_iter().map(|pod| Arc::new(serde_json::from_value(pod).unwrap())).collect();
-            let revisions = of("ControllerRevision").iter().filter_map(Revision::read).collect();
-            let mut view = View::of(&of("StatefulSet")[0]).with(pods, revisions);
-            let claims = of("PersistentVolumeClaim");
-            view.claims = claims.iter().filter_map(Claim::read).map(|one| (one.name.clone(), one)).collect();
-            let now = latest(&recorded);
+            let (view, now) = workload::recorded(&recorded, "StatefulSet");
             (name, view, now)
         })
         .collect();
