@@ -7,7 +7,9 @@
 CLUSTER ?= new
 NODES ?= 20
 REPLICAS ?= 300
-CLONESETS ?= 1
+WORKLOADS ?= 1
+# cloneset or statefulset
+KIND ?= cloneset
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +35,8 @@ test-cluster: ## Tests on the real control plane
 test-node: ## Tests on real nodes (root on Linux)
 	@cargo run --quiet --package xtask -- test node
 
-bench: ## Measure rollouts and the floor (REPLICAS=300 CLONESETS=1 NODES=20)
-	@cargo run --quiet --package xtask -- bench --replicas $(REPLICAS) --clonesets $(CLONESETS) --nodes $(NODES)
+bench: ## Measure rollouts and the floor (KIND=cloneset|statefulset REPLICAS=300 WORKLOADS=1 NODES=20)
+	@cargo run --quiet --package xtask -- bench --kind $(KIND) --replicas $(REPLICAS) --workloads $(WORKLOADS) --nodes $(NODES)
 
 crds: ## Write the custom resource definitions
 	@cargo run --quiet --package xtask -- crds

@@ -184,6 +184,28 @@ mod tests {
         assert_eq!(barrier.pass(&key(), &watched(7)), Pass::Open);
     }
 
+    /// AS-43: an in-place update that the cache has not seen yet keeps its set from being planned. statefulset/B7: a pod that
+    /// somebody deletes meanwhile ends the wait: the watch has come past the write, whatever became of the pod.
+    #[tokio::test(start_paused = true)]
+    async fn as_43_statefulset_b7_waiting_for_an_update_ends_with_the_pod() {
+        let barrier = Barrier::default();
+        barrier.wrote(&key(), PODS, &pod(), Version(5));
+        let before = World { pods: 4, object: Some((Version(3), "u".into())) };
+
+        assert!(matches!(barrier.pass(&key(), &before), Pass::Wait { .. }));
+        assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Open, "the pod is gone");
+
+        barrier.wrote(&key(), PODS, &pod(), Version(9));
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(
+            barrier.pass(&key(), &watched(8)),
+            Pass::Ask(vec![(PODS, pod())]),
+            "it never waits for ever"
+        );
+        barrier.found(&key(), PODS, &pod(), Found::Nothing);
+        assert_eq!(barrier.pass(&key(), &watched(8)), Pass::Open);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn deleted_object_must_leave_the_cache() {
         let barrier = Barrier::default();

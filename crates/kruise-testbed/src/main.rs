@@ -76,11 +76,14 @@ struct Up {
 
 #[derive(Debug, clap::Args)]
 struct Bench {
-    /// Pods per CloneSet
+    /// What is rolled out
+    #[arg(long, value_enum, default_value_t)]
+    kind: bench::Kind,
+    /// Pods per workload
     #[arg(long, default_value_t = 300)]
     replicas: usize,
     #[arg(long, default_value_t = 1)]
-    clonesets: usize,
+    workloads: usize,
     #[arg(long, default_value_t = 50)]
     nodes: usize,
     /// Requests in flight of the bare client
@@ -163,8 +166,9 @@ async fn measure(arguments: Bench) -> anyhow::Result<()> {
     let existing =
         arguments.kubeconfig.map(|kubeconfig| bench::Existing { kubeconfig, audit_log: arguments.audit_log });
     let settings = bench::Settings {
+        kind: arguments.kind,
         replicas: arguments.replicas,
-        clonesets: arguments.clonesets,
+        workloads: arguments.workloads,
         nodes: arguments.nodes,
         workers: arguments.workers,
         managers: arguments.manager,

@@ -25,10 +25,13 @@ enum Which {
 
 #[derive(Debug, clap::Args)]
 pub struct Bench {
+    /// cloneset or statefulset
+    #[arg(long, default_value = "cloneset")]
+    kind: String,
     #[arg(long, default_value_t = 300)]
     replicas: usize,
     #[arg(long, default_value_t = 1)]
-    clonesets: usize,
+    workloads: usize,
     #[arg(long, default_value_t = 20)]
     nodes: usize,
 }
@@ -78,12 +81,8 @@ pub fn bench(arguments: &Bench) -> anyhow::Result<()> {
     let manager =
         format!("ours={} --kubeconfig {{kubeconfig}}", program("release", "kruise-manager").display());
     testbed.args(["bench", "--manager", &manager]);
-    testbed.args([
-        "--replicas",
-        &arguments.replicas.to_string(),
-        "--clonesets",
-        &arguments.clonesets.to_string(),
-    ]);
+    testbed.args(["--kind", &arguments.kind, "--replicas", &arguments.replicas.to_string()]);
+    testbed.args(["--workloads", &arguments.workloads.to_string()]);
     testbed.args(["--nodes", &arguments.nodes.to_string()]);
     testbed.arg("--json").arg(root().join("target/bench.json"));
     Err(anyhow::anyhow!("starting {testbed:?}: {}", testbed.exec()))

@@ -11,6 +11,10 @@ mod persistentpodstate;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]
+mod statefulset;
+#[cfg(test)]
 mod testbed;
 #[cfg(test)]
 mod webhook;
+#[cfg(test)]
+mod workload;

@@ -25,8 +25,8 @@ mod view;
 mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
-pub use plan::{Cx, collided, plan};
-pub use spec::{ClaimReuse, PreDownload, PreparingDelete, Rolling, Spec};
+pub use plan::{Cx, plan};
+pub use spec::{ClaimReuse, PreparingDelete, Rolling, Spec};
 pub use view::View;
 pub use wake::matters;
 

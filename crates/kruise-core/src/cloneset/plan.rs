@@ -7,13 +7,14 @@ use super::numbers::Side;
 use super::spec::Spec;
 use super::view::View;
 use super::{claims, revisions, scale, status, update};
+use crate::amount::Rounding;
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
 use crate::lifecycle::{AtTarget, State};
 use crate::plan::Plan;
 use crate::pod::PodView;
-use crate::predownload;
+use crate::predownload::{Download, Rollout, pre_download};
 use crate::reason::Reason;
 use crate::refresh::Refresher;
 use crate::revision::{Found, Revisions};
@@ -72,7 +73,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     if view.deleted.is_none() {
         release(&cx, &mut plan);
         claims::clean_up(view, spec, &mut plan);
-        predownload::cloneset(&cx, &mut plan);
+        download(&cx, &mut plan);
         scale::scale(&cx, &mut plan);
         update::update(&cx, &mut plan);
         scale::drop_broken(&cx, &mut plan);
@@ -85,9 +86,24 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     plan
 }
 
-/// The answer to a revision that could not be stored because another one has its name (SM-5): count, and plan again.
-pub fn collided(view: &View) -> Write {
-    view.workload().collided()
+/// SM-80 … SM-83.
+fn download(cx: &Cx<'_>, plan: &mut Plan) {
+    let (spec, rolling) = (cx.spec, &cx.spec.rolling);
+    let rollout = Rollout {
+        replicas: spec.replicas,
+        partition: rolling.partition.partition(spec.replicas),
+        max_unavailable: rolling.max_unavailable.of(spec.replicas, Rounding::Down),
+        policy: rolling.policy,
+    };
+    let download = Download {
+        workload: cx.view.workload(),
+        revisions: cx.revisions,
+        jobs: &cx.view.pull_jobs,
+        selector: &spec.selector_text,
+        settings: &rolling.pre_download,
+        rollout,
+    };
+    pre_download(&download, plan);
 }
 
 /// CS-70.

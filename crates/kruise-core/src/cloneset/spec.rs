@@ -9,6 +9,7 @@ use crate::ids::PodName;
 use crate::lifecycle::Hooks;
 use crate::order::{Priority, ScatterTerm, Selector};
 use crate::pod::string_map;
+use crate::predownload::PreDownload;
 use crate::reader::{self, Fault, Reader, fault};
 use crate::revision::{Data, hash};
 use crate::rollout::{Kind, Policy};
@@ -69,14 +70,6 @@ pub struct Rolling {
     pub pre_download: PreDownload,
 }
 
-/// Settings of the image pre-download (SM-81, SM-83).
-#[derive(Debug, Clone, PartialEq)]
-pub struct PreDownload {
-    pub parallelism: Value,
-    pub timeout_seconds: u32,
-    pub min_updated_ready: u32,
-}
-
 impl Spec {
     /// The keys of the template's topology spread constraints: which node labels matter (CS-52).
     pub fn topology_keys(&self) -> BTreeSet<&str> {
@@ -134,7 +127,9 @@ impl Rolling {
                 parallelism: Some(in_place.at("imagePreDownloadParallelism"))
                     .filter(|value| !value.is_null())
                     .map_or_else(|| Value::from(1), Clone::clone),
-                timeout_seconds: in_place.count("imagePreDownloadTimeoutSeconds")?.unwrap_or(300),
+                timeout_seconds: in_place
+                    .count("imagePreDownloadTimeoutSeconds")?
+                    .unwrap_or(PreDownload::default().timeout_seconds),
                 min_updated_ready: in_place.count("imagePreDownloadMinUpdatedReadyPods")?.unwrap_or(0),
             },
         })

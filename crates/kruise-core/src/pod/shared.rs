@@ -27,7 +27,8 @@ impl SharedParts {
         pod.namespace = self.text(&pod.namespace);
         pod.labels.share(&mut |text: &str| self.text(text));
         pod.annotations.share(&mut |text: &str| self.text(text));
-        for text in pod.finalizers.iter_mut().chain(&mut pod.readiness_gates).chain(&mut pod.node) {
+        let lists = pod.finalizers.iter_mut().chain(&mut pod.readiness_gates).chain(&mut pod.claim_volumes);
+        for text in lists.chain(&mut pod.node) {
             *text = self.text(text);
         }
         for owner in &mut pod.owners {

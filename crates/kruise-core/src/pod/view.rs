@@ -32,6 +32,8 @@ pub struct PodView {
     pub phase: Phase,
     pub node: Option<Arc<str>>,
     pub readiness_gates: Box<[Arc<str>]>,
+    /// Names of the volumes that are claims.
+    pub claim_volumes: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
     pub conditions: Box<[Condition]>,
     /// In wire order, without init containers; the same for most pods of a revision.

@@ -59,6 +59,14 @@ struct Spec {
     node_name: Option<Arc<str>>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     containers: Option<Vec<Value>>,
+    volumes: Option<Vec<Volume>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    name: Arc<str>,
+    persistent_volume_claim: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +141,13 @@ impl From<Wire> for PodView {
                 .into_iter()
                 .flatten()
                 .map(|one| one.condition_type)
+                .collect(),
+            claim_volumes: spec
+                .volumes
+                .into_iter()
+                .flatten()
+                .filter(|one| one.persistent_volume_claim.is_some())
+                .map(|one| one.name)
                 .collect(),
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers: containers.into(),

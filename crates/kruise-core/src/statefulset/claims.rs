@@ -128,6 +128,12 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
     }
 }
 
+/// Whether the pod was made before one of the claim templates was added or renamed (B11).
+pub fn are_missing_in(cx: &Cx<'_>, pod: &PodView) -> bool {
+    let mut names = cx.spec.claim_templates.iter().map(claim::template_name);
+    names.any(|name| !pod.claim_volumes.iter().any(|volume| &**volume == name))
+}
+
 /// Whether a claim of this ordinal is on its way to the size of its template (AS-47).
 pub fn is_growing(cx: &Cx<'_>, ordinal: Ordinal) -> bool {
     matches!(fit(cx, ordinal), Fit::Growing(_))

@@ -6,7 +6,9 @@
 //! Deviations from upstream: B1 … B6, B8, B10, B16, B18, B20 … B23. A pod that may not be disturbed does not keep others from being
 //! repaired for free (AS-53: upstream ends the phase there), and pods of a superseded revision that are not ready are replaced
 //! even while OrderedReady stands still (B24), one limit at a time. Status describes what was seen (AS-94: upstream lowers counts
-//! ahead). Specified deletion waits while paused and with OnDelete (B9), but not
+//! ahead). Broken condemned pods go in their order and wait only for replicas (AS-39: two of them would wait for each other).
+//! Refreshing states does not end a plan (AS-44: every count is taken before it, so nothing is decided on stale facts).
+//! A claim template that is added or renamed (B11) makes the next update of a pod a recreation and restarts nobody by itself. Specified deletion waits while paused and with OnDelete (B9), but not
 //! for a pod that is not ready itself (AS-80). A terminating pod that is in range again keeps its claims.
 //! Never: two pods for one ordinal; a claim given to a pod or to the set against the policy; more pods down at our hands than the
 //! limit; a second condemned pod touched in OrderedReady while one is on its way.

@@ -15,10 +15,11 @@ use crate::ids::{RevisionHash, RevisionName};
 use crate::lifecycle::AtTarget;
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView};
+use crate::predownload::{Download, PreDownload, Rollout, pre_download};
 use crate::reason::Reason;
 use crate::refresh::Refresher;
 use crate::revision::{self, Found, Revisions};
-use crate::rollout::TemplateHash;
+use crate::rollout::{Kind, Policy, TemplateHash};
 
 /// What every step gets.
 #[derive(Debug, Clone)]
@@ -101,6 +102,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     if view.deleted.is_none() {
         adopt(&cx, &mut plan);
         release(&cx, &mut plan);
+        download(&cx, &mut plan);
         let pass = scale::replicas(&cx, &mut plan);
         scale::condemned(&cx, &pass, &mut plan);
         update::update(&cx, &pass, &mut plan);
@@ -144,6 +146,30 @@ fn release(cx: &Cx<'_>, plan: &mut Plan) {
         let write = cx.view.workload().release(pod);
         plan.act(Chain::pod(Purpose::Release, &pod.name, write.into_iter().collect()));
     }
+}
+
+/// AS-91 … AS-93.
+fn download(cx: &Cx<'_>, plan: &mut Plan) {
+    let (spec, replicas) = (cx.spec, cx.spec.replicas);
+    let settings = PreDownload::of_annotations(&cx.view.annotations, replicas);
+    let rollout = Rollout {
+        replicas,
+        partition: spec.rolling.partition,
+        max_unavailable: spec.update_limit(),
+        policy: match spec.kind {
+            Kind::RollingUpdate => spec.rolling.policy,
+            Kind::OnDelete => Policy::ReCreate, // Whoever deletes a pod gets a new one.
+        },
+    };
+    let download = Download {
+        workload: cx.view.workload(),
+        revisions: cx.revisions,
+        jobs: &cx.view.pull_jobs,
+        selector: &spec.selector_text,
+        settings: &settings,
+        rollout,
+    };
+    pre_download(&download, plan);
 }
 
 /// AS-36, AS-44: also while paused and while the pass stands still.

@@ -119,19 +119,16 @@ pub fn condemned(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
     }
     let is_going = |pod: &PodView| pod.deleted.is_some() || State::of(pod) == State::PreparingDelete;
     let pending = cx.condemned.iter().map(|(_, pod)| *pod).find(|pod| is_going(pod));
-    let lowest_down = cx.condemned.iter().rev().map(|(_, pod)| *pod).find(|pod| !cx.is_available(pod));
     let first = cx.condemned.first().map(|(_, pod)| *pod);
-    let blocker = match (pass, pending, first, lowest_down) {
-        (Pass::StoppedAt(pod), _, _, _) => Some(pod.clone()),
-        (Pass::Done, Some(pod), _, _) => Some(pod.name.clone()),
-        (Pass::Done, None, Some(first), Some(down)) if !cx.is_available(first) && first.name != down.name => {
-            Some(down.name.clone())
-        }
-        (Pass::Done, None, Some(first), _) => {
+    let blocker = match (pass, pending, first) {
+        (Pass::StoppedAt(pod), _, _) => Some(pod.clone()),
+        (Pass::Done, Some(pod), _) => Some(pod.name.clone()),
+        // All replicas are available. One that is down itself goes too: it would wait for another condemned one for ever.
+        (Pass::Done, None, Some(first)) => {
             remove(cx, &DeleteBudget::paid(first), Purpose::Delete, plan);
             Some(first.name.clone())
         }
-        (Pass::Done, None, None, _) => None,
+        (Pass::Done, None, None) => None,
     };
     for pod in idle() {
         if let Some(blocker) = blocker.as_ref().filter(|blocker| **blocker != pod.name) {

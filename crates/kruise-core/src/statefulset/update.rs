@@ -17,7 +17,7 @@ use crate::order::by_priority;
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::reason::{HookPoint, Reason};
-use crate::rollout::{ClaimChange, Kind, Mover, RevisionLabel, Settings, TemplateHash, Way};
+use crate::rollout::{ClaimChange, Kind, Mover, Policy, RevisionLabel, Settings, TemplateHash, Way};
 
 /// The update phase. While the replica pass stands still, only pods of a superseded revision that are not ready are touched: they
 /// may be what it stands still for, and a broken revision must never block the one that repairs it.
@@ -103,7 +103,15 @@ fn start(
             return Err(Reason::ClaimResizing { claim });
         }
     }
-    let way = mover.way(pod)?;
+    let way = match mover.way(pod)? {
+        // B11: volumes of a pod cannot be changed; it gets a new claim only by being made anew.
+        Way::InPlace(_)
+            if cx.spec.rolling.policy != Policy::InPlaceOnly && claims::are_missing_in(cx, pod) =>
+        {
+            Way::Recreate
+        }
+        way @ (Way::InPlace(_) | Way::Recreate) => way,
+    };
     if mover.is_waiting_for_hook(pod, &way) {
         // Its turn was paid for when it entered that state.
         let _still_held = budget.spend(pod, Price::Free);

@@ -191,3 +191,28 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         assert_eq!(is_asked, next == Next::Replan, "{metadata}: the cache is brought up to date");
     }
 }
+
+/// AS-6: the status is written although a chain failed, and the failure is told; history is another chain and goes its own way.
+#[tokio::test(start_paused = true)]
+async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
+    let server = Scripted::new(|seen: &Seen| match seen.path.as_str() {
+        "/api/v1/namespaces/n/pods" => Answer::failure(403, "Forbidden"),
+        _ => Answer::object(5),
+    });
+    let mut plan = Plan::default();
+    plan.act(create("web-1"));
+    plan.act(Chain::other(
+        Purpose::History,
+        vec![Write::delete(Target::Revision, "web-old", &Uid::new("u"))],
+    ));
+    let status = Patch::Merge(json!({"status": {"replicas": 0}}));
+    plan.status = Some(Write::patch(Target::Workload, "web", Part::Status, status));
+    let (caller, barrier, key) = (Caller::new(server.client(), "test"), Barrier::default(), key());
+
+    let outcome =
+        Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key }.apply(&plan).await;
+
+    assert_eq!(server.story(), ["DELETE web-old", "POST pods", "PATCH status"]);
+    assert_eq!(outcome.next(), Next::BackOff);
+    assert_eq!(outcome.failures.keys().collect::<Vec<_>>(), [&Purpose::Create]);
+}

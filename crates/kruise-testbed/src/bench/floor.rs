@@ -24,7 +24,7 @@ const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
 /// Create, update in place and delete as many pods as the managed run has.
 pub async fn run(stage: &Stage<'_>) -> Result<Vec<Phase>, TestbedError> {
     let namespace = managed::namespace(&stage.client, "bench-floor").await?;
-    let count = stage.settings.replicas * stage.settings.clonesets;
+    let count = stage.pods();
     let names: Vec<String> = (0..count).map(|number| format!("floor-{number:05}")).collect();
     let bare =
         Bare { client: stage.client.clone(), namespace: namespace.clone(), workers: stage.settings.workers };

@@ -1,21 +1,23 @@
-//! The same phases done by a manager: CloneSets are created and changed, the manager does the rest.
+//! The same phases done by a manager: workloads are created and changed, the manager does the rest.
 
 use k8s_openapi::api::core::v1::Namespace;
-use kruise_api::Kind;
-use kruise_api::apps::cloneset::CloneSet;
-use kruise_api::parts::{PodUpdatePolicy, UpdateType};
+use kruise_api::names::APPS_GROUP;
 use kruise_sim::kubelet::Pod;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::observe::{self, Observer, Seen};
 use super::report::Phase;
+use super::{Kind, Stage};
 use crate::{Cluster, TestbedError};
 
 /// The name under which the keeper runs the manager.
 pub const PART: &str = "manager";
+
+/// Of both kinds.
+const VERSION: &str = "v1beta1";
 
 const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
 
@@ -49,9 +51,10 @@ pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, Tes
     let namespace = namespace(&stage.client, "bench").await?;
     let run = Run {
         observer: Observer::of(stage.client.clone(), namespace.clone()),
-        clonesets: clonesets(&stage.client, &namespace),
+        kind: stage.settings.kind,
+        workloads: workloads(stage.settings.kind, &stage.client, &namespace),
         count: stage.pods(),
-        sets: stage.settings.clonesets,
+        sets: stage.settings.workloads,
     };
     let pid = Some(manager.pid);
     let created = stage.timed("create", pid, run.create(stage.settings.replicas)).await?;
@@ -66,7 +69,8 @@ pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, Tes
 
 struct Run {
     observer: Observer,
-    clonesets: Api<DynamicObject>,
+    kind: Kind,
+    workloads: Api<DynamicObject>,
     count: usize,
     sets: usize,
 }
@@ -74,9 +78,9 @@ struct Run {
 impl Run {
     async fn create(&self, replicas: usize) -> Result<(), TestbedError> {
         for number in 0..self.sets {
-            let object = cloneset(&format!("bench-{number}"), replicas)?;
-            let created = self.clonesets.create(&PostParams::default(), &object).await;
-            created.map_err(TestbedError::api("a CloneSet"))?;
+            let object = workload(self.kind, &format!("bench-{number}"), replicas)?;
+            let created = self.workloads.create(&PostParams::default(), &object).await;
+            created.map_err(TestbedError::api("a workload"))?;
         }
         self.all("pods ready", observe::is_ready).await
     }
@@ -85,7 +89,7 @@ impl Run {
         let env = json!([{"name": "GENERATION", "value": "2"}]);
         let containers = json!([{"name": "main", "image": IMAGES.1, "env": env}]);
         let change = json!({"spec": {
-            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": PodUpdatePolicy::ReCreate}},
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "ReCreate"}},
             "template": {"spec": {"containers": containers}},
         }});
         let old = self.observer.uids();
@@ -109,27 +113,36 @@ impl Run {
     async fn patch_all(&self, patch: &Patch<Value>) -> Result<(), TestbedError> {
         for number in 0..self.sets {
             let patched =
-                self.clonesets.patch(&format!("bench-{number}"), &PatchParams::default(), patch).await;
-            patched.map_err(TestbedError::api("a change of a CloneSet"))?;
+                self.workloads.patch(&format!("bench-{number}"), &PatchParams::default(), patch).await;
+            patched.map_err(TestbedError::api("a change of a workload"))?;
         }
         Ok(())
     }
 }
 
-fn clonesets(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = ApiResource::erase::<CloneSet>(&());
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cloneset => "CloneSet",
+            Self::Statefulset => "StatefulSet",
+        }
+    }
+}
+
+fn workloads(kind: Kind, client: &Client, namespace: &str) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(APPS_GROUP, VERSION, kind.name()));
     Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
-fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
-    let object = json!({
-        "apiVersion": CloneSet::api_version(&()), "kind": CloneSet::KIND,
+fn workload(kind: Kind, name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
+    let mut object = json!({
+        "apiVersion": format!("{APPS_GROUP}/{VERSION}"), "kind": kind.name(),
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "updateStrategy": {"type": UpdateType::RollingUpdate, "rollingUpdate": {
-                "podUpdatePolicy": PodUpdatePolicy::InPlaceIfPossible, "maxUnavailable": "20%", "maxSurge": 0, "partition": 0,
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+                "podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": "20%", "partition": 0,
             }},
             "template": {
                 "metadata": {"labels": {"app": name}},
@@ -137,5 +150,12 @@ fn cloneset(name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> 
             },
         },
     });
+    if kind == Kind::Statefulset {
+        object["spec"]["serviceName"] = json!(name);
+        object["spec"]["podManagementPolicy"] = json!("Parallel");
+        // CloneSet pods get it without asking.
+        object["spec"]["template"]["spec"]["readinessGates"] =
+            json!([{"conditionType": "InPlaceUpdateReady"}]);
+    }
     serde_json::from_value(object).map_err(|error| TestbedError::Unfit(error.to_string()))
 }

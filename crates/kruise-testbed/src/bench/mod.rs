@@ -27,9 +27,10 @@ pub use report::Report;
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Pods per CloneSet.
+    pub kind: Kind,
+    /// Pods per workload.
     pub replicas: usize,
-    pub clonesets: usize,
+    pub workloads: usize,
     pub nodes: usize,
     /// Requests in flight of the bare client.
     pub workers: usize,
@@ -39,6 +40,15 @@ pub struct Settings {
     pub attached: Option<(String, u32)>,
     /// Measure on this cluster instead of a new one.
     pub existing: Option<Existing>,
+}
+
+/// What the managers look after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    #[default]
+    Cloneset,
+    /// Parallel: in order no two pods move at once, whoever manages them.
+    Statefulset,
 }
 
 /// A cluster that somebody else started.
@@ -58,7 +68,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn pods(&self) -> usize {
-        self.settings.replicas * self.settings.clonesets
+        self.settings.replicas * self.settings.workloads
     }
 
     /// Times one phase and counts what it cost; with a process id also that manager's CPU and memory.

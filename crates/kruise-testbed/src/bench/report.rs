@@ -23,8 +23,9 @@ const BYSTANDERS: [&str; 7] = [
 
 #[derive(Debug, Serialize)]
 pub struct Report {
+    kind: &'static str,
     replicas: usize,
-    clonesets: usize,
+    workloads: usize,
     nodes: usize,
     /// By manager, and the floor; in the order they ran.
     runs: Vec<Run>,
@@ -54,8 +55,9 @@ pub struct Phase {
 impl Report {
     pub fn new(settings: &Settings) -> Self {
         Self {
+            kind: settings.kind.name(),
             replicas: settings.replicas,
-            clonesets: settings.clonesets,
+            workloads: settings.workloads,
             nodes: settings.nodes,
             runs: Vec::new(),
             simulated_kubelet_cpu_ms_per_write: None,
@@ -123,8 +125,8 @@ impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} CloneSet(s) of {} pods on {} simulated nodes",
-            self.clonesets, self.replicas, self.nodes
+            "{} {}(s) of {} pods on {} simulated nodes",
+            self.workloads, self.kind, self.replicas, self.nodes
         )?;
         writeln!(
             f,

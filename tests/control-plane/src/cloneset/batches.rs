@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use super::daemon::play_daemon;
-use super::watcher::Pods;
-use super::web::containers;
 use super::{Live, clonesets, image_of, is_available, names, restarts, runs, status_of, uids, web};
+use crate::workload::watcher::Pods;
+use crate::workload::web::containers;
 
 const STATE: &str = "apps.kruise.io/inplace-update-state";
 /// A key of the template that containers read as environment.

@@ -1,7 +1,7 @@
 //! The limits of a rollout, checked at every change.
 
-use super::watcher::{Pods, Watcher};
 use super::{Live, hash, is_active, is_available};
+use crate::workload::watcher::{Pods, Watcher};
 
 /// What may happen while a rollout runs.
 #[derive(Debug, Clone, Default)]

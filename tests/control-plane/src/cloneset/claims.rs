@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::json;
 
-use super::web::{claims, containers};
 use super::{Live, clonesets, clonesets_with_all_gates, is_available, names, runs, uids, web};
+use crate::workload::web::{claims, containers};
 
 fn claim_uids(claims: &[PersistentVolumeClaim]) -> BTreeSet<String> {
     claims.iter().map(|claim| claim.uid().unwrap()).collect()

@@ -5,8 +5,8 @@ use kruise_sim::kubelet::{Behaviour, Which};
 use serde_json::json;
 use std::time::Duration;
 
-use super::web::{image, rolling};
 use super::{clonesets, has_condition, image_of, is_ready, names, reason, state, web};
+use crate::workload::web::{image, rolling};
 
 const FINALIZER: &str = "example.com/registered";
 

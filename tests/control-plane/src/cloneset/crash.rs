@@ -9,8 +9,8 @@ use kruise_testbed::{Scratch, manager, scratch_without_manager, wait};
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-use super::web::image;
-use super::{Budget, CloneSets, at_revision, hash, is_active, is_available, restarts, runs, uids, web};
+use super::{Budget, Kind, Sets, at_revision, hash, is_active, is_available, restarts, runs, uids, web};
+use crate::workload::web::image;
 
 /// Pods of the big rollout, those kept at the old revision, and how often its manager is killed.
 const PODS: usize = 200;
@@ -28,7 +28,7 @@ fn own<'a>(test: &'a Scratch, extra: &[&str]) -> manager::Own<'a> {
 #[tokio::test]
 async fn killed_ten_times_during_a_rollout_of_200_pods() {
     let test = scratch_without_manager("kill").await.unwrap();
-    let sets = CloneSets::new(test.client.clone(), &test.namespace);
+    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
     let manager = own(&test, &[]);
     manager.start().unwrap();
     let settings = json!({"maxUnavailable": "5%", "maxSurge": 0, "partition": KEPT});
@@ -93,7 +93,7 @@ impl Chance {
 #[tokio::test]
 async fn scenario_30_killed_after_each_write_of_a_creation() {
     let test = scratch_without_manager("scenario-30-create").await.unwrap();
-    let sets = CloneSets::new(test.client.clone(), &test.namespace);
+    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
     let door = Door::open(&test.shared.cluster, &test.namespace).await.unwrap();
     let manager = own(&test, &[]).through(door.kubeconfig());
 
@@ -127,7 +127,7 @@ fn stays(claim: &PersistentVolumeClaim) -> bool {
 #[tokio::test]
 async fn scenario_30_killed_after_each_single_write() {
     let test = scratch_without_manager("scenario-30").await.unwrap();
-    let sets = CloneSets::new(test.client.clone(), &test.namespace);
+    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
     let door = Door::open(&test.shared.cluster, &test.namespace).await.unwrap();
     let manager = own(&test, &[]).through(door.kubeconfig());
     let web = sets.create(web(2).rolling(&json!({"maxUnavailable": 1}))).await;
@@ -193,7 +193,7 @@ async fn one_write_at_a_time<T>(
 #[tokio::test]
 async fn scenario_31_watches_that_lag_behind() {
     let test = scratch_without_manager("scenario-31").await.unwrap();
-    let sets = CloneSets::new(test.client.clone(), &test.namespace);
+    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
     let door = Door::open(&test.shared.cluster, &test.namespace).await.unwrap();
     door.delay_watches(Duration::from_secs(8));
     let manager = own(&test, &[]).through(door.kubeconfig());

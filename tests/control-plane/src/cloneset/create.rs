@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::web::{image, rolling};
 use super::{at_revision, clonesets, hash, is_available, label, state, text, uids, web};
+use crate::workload::web::{image, rolling};
 
 /// CS-41, CS-42, SM-44: pods get their id, name and state.
 #[tokio::test]

@@ -8,12 +8,12 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::watcher::Pods;
-use super::web::{containers, image};
 use super::{
     Live, clonesets, clonesets_with_all_gates, condition, has_condition, image_of, is_available, is_ready,
     restarts, runs, state, status_of, uids, web,
 };
+use crate::workload::watcher::Pods;
+use crate::workload::web::{containers, image};
 
 const FINALIZER: &str = "example.com/drained";
 

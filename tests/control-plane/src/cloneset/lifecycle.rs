@@ -4,11 +4,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::web::image;
 use super::{
     Web, at_revision, clonesets, clonesets_with_all_gates, condition, hash, is_ready, names, runs, state,
     text, uids, web,
 };
+use crate::workload::web::image;
 
 const HOLD: &str = "example.com/hold";
 

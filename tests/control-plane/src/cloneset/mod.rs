@@ -1,8 +1,8 @@
 //! CloneSets on the real control plane: the acceptance scenarios of the specification, our manager as a process,
 //! simulated nodes.
 //!
-//! A test reads: what is given ([`web`], [`CloneSets::create`]), what is done, and what is waited for by watching.
-//! What must *not* happen is checked by a [`watcher`] over every change, or after [`CloneSets::quiet`].
+//! A test reads: what is given ([`web`], [`Sets::create`]), what is done, and what is waited for by watching.
+//! What must *not* happen is checked by a [`watcher`] over every change, or after [`Sets::quiet`].
 
 mod batches;
 mod budget;
@@ -14,16 +14,22 @@ mod daemon;
 mod delete;
 mod inplace;
 mod lifecycle;
-mod live;
 mod nodes;
-mod pods;
 mod predownload;
 mod takeover;
 mod update;
-mod watcher;
-mod web;
 
+use kruise_testbed::{scratch, scratch_with_all_gates};
+
+pub use crate::workload::{cloneset as web, *};
 pub use budget::Budget;
-pub use live::{CloneSets, Live, clonesets, clonesets_with_all_gates};
-pub use pods::*;
-pub use web::{Web, web};
+
+/// A namespace of the shared cluster.
+pub async fn clonesets(name: &str) -> Sets {
+    Sets::of(Kind::CloneSet, scratch(name).await.unwrap())
+}
+
+/// A namespace of the shared cluster whose manager runs with every alpha gate on.
+pub async fn clonesets_with_all_gates(name: &str) -> Sets {
+    Sets::of(Kind::CloneSet, scratch_with_all_gates(name).await.unwrap())
+}

@@ -10,8 +10,8 @@ use kube::Api;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::watcher::Pods;
-use super::{CloneSets, clonesets, is_active, is_available, names, web};
+use super::{Kind, Sets, clonesets, is_active, is_available, names, web};
+use crate::workload::watcher::Pods;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REPLICAS: usize = 60;
@@ -29,7 +29,7 @@ async fn scenario_32_pods_of_a_lost_node_are_replaced() {
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 4).await.unwrap();
     crds::install(&cluster.client()).await.unwrap();
     manager::start(&cluster, &program, &[]).await.unwrap();
-    let sets = CloneSets::new(cluster.client(), "default");
+    let sets = Sets::new(Kind::CloneSet, cluster.client(), "default");
     let soon = json!([{
         "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1,
     }]);

@@ -6,8 +6,8 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use serde_json::json;
 
-use super::web::{image, rolling};
 use super::{clonesets_with_all_gates, text, web};
+use crate::workload::web::{image, rolling};
 
 /// SM-80 … SM-83: one job per changed image while old pods remain, none when the rollout is over.
 #[tokio::test]

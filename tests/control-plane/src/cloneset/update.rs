@@ -5,11 +5,11 @@ use kruise_sim::kubelet::{Behaviour, Which};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::web::{containers, image, rolling};
 use super::{
     Budget, at_revision, clonesets, clonesets_with_all_gates, hash, image_of, is_ready, names, reason,
     restarts, runs, status_of, text, uids, web,
 };
+use crate::workload::web::{containers, image, rolling};
 
 /// CS-79, SM-27, SM-30: same pods, new image, one restart each.
 #[tokio::test]

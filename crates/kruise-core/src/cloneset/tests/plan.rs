@@ -37,7 +37,9 @@ fn cs_10_and_sm_4_a_missing_revision_is_stored_before_anything_else() {
 fn sm_5_after_a_collision_the_next_name_is_tried() {
     let none: fn(&mut View) = |view| view.revisions.clear();
     let mut fixture = cloneset().and(none);
-    let Act::Patch { patch: Patch::Merge(body), .. } = collided(&fixture.view()).act else { panic!() };
+    let Act::Patch { patch: Patch::Merge(body), .. } = fixture.view().workload().collided().act else {
+        panic!()
+    };
     fixture.object["status"]["collisionCount"] = body["status"]["collisionCount"].clone();
 
     let write = fixture.plan().chains[0].writes[0].clone();

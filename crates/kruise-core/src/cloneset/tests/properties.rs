@@ -184,7 +184,7 @@ fn taken(plan: &Plan) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(300))]
 
     /// Pods may be down for their own reasons; what we add must stay within the limit.
     #[test]
@@ -249,7 +249,7 @@ proptest! {
 
 proptest! {
     // Each case is a whole rollout, a hundred plans or more.
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(workload::cases(48))]
 
     /// With no faults the spec is reached, safely at every step, and then no further write is made.
     #[test]

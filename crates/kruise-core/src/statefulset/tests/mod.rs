@@ -2,7 +2,9 @@
 
 mod admission;
 mod claims;
+mod download;
 mod golden;
+mod inplace;
 mod plan;
 mod properties;
 mod scale;

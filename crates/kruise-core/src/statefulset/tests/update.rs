@@ -168,3 +168,20 @@ fn as_33_a_failed_pod_is_not_updated_and_keeps_no_other_from_being_repaired() {
         assert_eq!(touched(&plan, Purpose::Recreate), ["web-0"]);
     }
 }
+
+/// statefulset/B11, AS-21: a claim template that was added wedges nothing. The pod is left alone while it is at the wanted revision, and
+/// its next update recreates it, in its turn.
+#[test]
+fn as_21_statefulset_b11_an_added_claim_template_arrives_with_the_next_update() {
+    let data = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]);
+    let fixture = || ordered().replicas(1).in_place().claim_template("1Gi").claim(bound(0, "1Gi"));
+
+    let settled = fixture().settled().pods([new()]).plan();
+    assert!(settled.chains.is_empty(), "{:?}", settled.chains);
+    let updated = fixture().pods([old()]).plan();
+    assert_eq!(touched(&updated, Purpose::Recreate), ["web-0"]);
+    let complete = fixture().pods([old().set("/spec/volumes", data)]).plan();
+    assert_eq!(touched(&complete, Purpose::UpdateInPlace), ["web-0"]);
+    let only = fixture().rolling("podUpdatePolicy", json!("InPlaceOnly")).pods([old()]).plan();
+    assert_eq!(touched(&only, Purpose::UpdateInPlace), ["web-0"], "never recreated against the policy");
+}

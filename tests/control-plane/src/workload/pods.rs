@@ -38,7 +38,7 @@ pub fn state(pod: &Pod) -> &str {
 
 /// The short hash of the revision.
 pub fn hash(pod: &Pod) -> &str {
-    label(pod, "pod-template-hash")
+    label(pod, "controller-revision-hash").rsplit('-').next().unwrap_or_default()
 }
 
 pub fn label<'a>(pod: &'a Pod, key: &str) -> &'a str {
@@ -84,7 +84,7 @@ pub fn text<'a>(status: &'a Value, field: &str) -> &'a str {
     status[field].as_str().unwrap_or_default()
 }
 
-/// The reason of a condition of a CloneSet; empty if there is none.
+/// The reason of a condition of a workload; empty if there is none.
 pub fn reason<'a>(status: &'a Value, kind: &str) -> &'a str {
     let all = status["conditions"].as_array();
     let found = all.into_iter().flatten().find(|condition| condition["type"] == kind);

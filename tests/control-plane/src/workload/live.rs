@@ -1,4 +1,4 @@
-//! A test's namespace, and a CloneSet that lives in it.
+//! A test's namespace, and a workload that lives in it.
 
 use std::time::Duration;
 
@@ -6,19 +6,21 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::simnodes::SimNodes;
-use kruise_testbed::{Scratch, scratch, scratch_with_all_gates, wait};
+use kruise_testbed::{Scratch, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::watcher::{self, Pods, Watcher};
-use super::{Web, is_active, is_available, web};
+use super::{Web, cloneset, is_active, is_available, statefulset};
 
 /// A machine that also builds is slow; a test that is right never waits this long.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-pub struct CloneSets {
+/// All workloads of one kind in a namespace.
+pub struct Sets {
+    pub kind: Kind,
     pub client: Client,
     pub namespace: String,
     pub api: Api<DynamicObject>,
@@ -26,17 +28,31 @@ pub struct CloneSets {
     nodes: Option<&'static SimNodes>,
 }
 
-/// A namespace of the shared cluster.
-pub async fn clonesets(name: &str) -> CloneSets {
-    CloneSets::in_shared(scratch(name).await.unwrap())
+/// Which kind a test is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    CloneSet,
+    StatefulSet,
 }
 
-/// A namespace of the shared cluster whose manager runs with every alpha gate on.
-pub async fn clonesets_with_all_gates(name: &str) -> CloneSets {
-    CloneSets::in_shared(scratch_with_all_gates(name).await.unwrap())
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CloneSet => "CloneSet",
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+
+    /// The smallest one.
+    fn web(self, replicas: u32) -> Web {
+        match self {
+            Self::CloneSet => cloneset(replicas),
+            Self::StatefulSet => statefulset(replicas),
+        }
+    }
 }
 
-/// One CloneSet of a test.
+/// One workload of a test.
 pub struct Live {
     pub name: String,
     pub uid: String,
@@ -46,21 +62,28 @@ pub struct Live {
     pub revisions: Api<ControllerRevision>,
 }
 
-impl CloneSets {
+impl Sets {
     /// A namespace of any cluster.
-    pub fn new(client: Client, namespace: &str) -> Self {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "CloneSet"));
-        let api = Api::namespaced_with(client.clone(), namespace, &kind);
-        Self { client, namespace: namespace.to_owned(), api, nodes: None }
+    pub fn new(kind: Kind, client: Client, namespace: &str) -> Self {
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind.name()));
+        let api = Api::namespaced_with(client.clone(), namespace, &resource);
+        Self { kind, client, namespace: namespace.to_owned(), api, nodes: None }
     }
 
-    fn in_shared(test: Scratch) -> Self {
-        Self { nodes: Some(&test.shared.nodes), ..Self::new(test.client, &test.namespace) }
+    /// A namespace of a shared cluster.
+    pub fn of(kind: Kind, test: Scratch) -> Self {
+        Self { nodes: Some(&test.shared.nodes), ..Self::new(kind, test.client, &test.namespace) }
     }
 
     /// Simulated kubelets behave so in this namespace, for the given pods or containers.
     pub fn behave(&self, which: Which, behaviour: Behaviour) {
         self.nodes.unwrap().rule(self.here(which), behaviour);
+    }
+
+    /// They behave as usual again.
+    pub fn recover(&self, which: &Which) {
+        self.nodes.unwrap().forget(&self.here(which.clone()));
     }
 
     fn here(&self, which: Which) -> Which {
@@ -94,10 +117,10 @@ impl CloneSets {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Returns when the manager has had its chance to do what it should not do: another CloneSet was created,
+    /// Returns when the manager has had its chance to do what it should not do: another one of its kind was created,
     /// became available and went through the same queue many times meanwhile.
     pub async fn quiet(&self) {
-        let probe = self.create(web(1).named("probe")).await;
+        let probe = self.create(self.kind.web(1).named("probe")).await;
         probe.until_available(1).await;
         self.api.delete("probe", &DeleteParams::background()).await.unwrap();
         wait::until_all(&self.api, &ListParams::default().fields("metadata.name=probe"), "no probe", |all| {

@@ -1,4 +1,4 @@
-//! The CloneSet that most tests are about.
+//! The workloads that most tests are about.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,21 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub struct Web(pub Value);
 
-/// `web` with one container `main` of image `nginx:1.25`, updated in place if possible.
-pub fn web(replicas: u32) -> Web {
+/// A CloneSet `web` with one container `main` of image `nginx:1.25`, updated in place if possible.
+pub fn cloneset(replicas: u32) -> Web {
+    of_kind("CloneSet", replicas)
+}
+
+/// The same as a StatefulSet whose pods come and go in order.
+pub fn statefulset(replicas: u32) -> Web {
+    let gate = json!([{"conditionType": "InPlaceUpdateReady"}]);
+    of_kind("StatefulSet", replicas)
+        .spec(json!({"serviceName": "web", "template": {"spec": {"readinessGates": gate}}}))
+}
+
+fn of_kind(kind: &str, replicas: u32) -> Web {
     Web(json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": kind,
         "metadata": {"name": "web"},
         "spec": {
             "replicas": replicas,
@@ -77,6 +88,11 @@ impl Web {
     /// Pods are updated by whoever deletes them.
     pub fn on_delete(self) -> Self {
         self.spec(json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}))
+    }
+
+    /// All pods at once (StatefulSet).
+    pub fn parallel(self) -> Self {
+        self.spec(json!({"podManagementPolicy": "Parallel"}))
     }
 
     /// One claim per pod, named `data`, of this size.

@@ -1,0 +1,13 @@
+//! What the tests of all workloads share: a namespace with objects that live in it, a check over every change, states that the
+//! original left behind.
+
+mod live;
+mod pods;
+mod takeover;
+pub mod watcher;
+pub mod web;
+
+pub use live::{Kind, Live, Sets};
+pub use pods::*;
+pub use takeover::Takeover;
+pub use web::{Web, cloneset, statefulset};
