@@ -12,7 +12,7 @@ use kruise_runtime::controller::{Controller, Shared};
 use kruise_runtime::events::Recorder;
 use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::health;
-use kruise_runtime::lease::Candidate;
+use kruise_runtime::lease::{self, Candidate};
 use kruise_runtime::metrics::{Leading, Metrics};
 use kruise_runtime::queue::Queue;
 use kube::{Client, Config};
@@ -50,7 +50,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
     let stores = Arc::new(Stores::new(optional(&gates)));
-    let seed = seed();
+    let seed = random();
     let shared = Shared {
         client: client.clone(),
         caches: Arc::new(stores.caches()),
@@ -157,6 +157,7 @@ async fn webhook(
 async fn ready(stores: &Stores, candidate: Option<&Candidate>) {
     stores.synced().await;
     if let Some(candidate) = candidate {
+        tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
         candidate.acquire().await;
     }
 }
@@ -233,13 +234,13 @@ fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
         name: flags.leader_election_id.clone(),
-        identity: format!("{}_{seed:016x}", host.trim()),
+        identity: lease::identity(host.trim(), [seed, random()]),
         timings: flags.timings(),
     }
 }
 
 /// The only randomness of the process: names and jitter follow from it.
-fn seed() -> u64 {
+fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }
