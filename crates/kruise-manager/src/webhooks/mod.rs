@@ -19,7 +19,7 @@ use kruise_core::gates::Gates;
 use kruise_core::statefulset::admission::Storage;
 use kruise_runtime::Key;
 use kruise_runtime::metrics::Metrics;
-use kruise_runtime::webhook::{Answer, Handler, Operation, Request, Webhooks, patch};
+use kruise_runtime::webhook::{Answer, Handler, Operation, Request, Webhooks};
 use kube::Client;
 use serde_json::Value;
 
@@ -63,15 +63,10 @@ pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
     })
 }
 
-/// Steps in the order of PP-22; so far there is one.
 fn mutate_pod(cx: &Arc<Context>) -> Handler {
     let cx = Arc::clone(cx);
     Arc::new(move |request| {
-        let mut pod = request.object.clone();
-        if request.operation == Operation::Create {
-            persistentpodstate::placed(&cx.stores, &request.namespace, &mut pod);
-        }
-        let answer = Answer::patched(patch(&request.object, &pod));
+        let answer = persistentpodstate::mutate_pod(&request, &cx.stores);
         async move { answer }.boxed()
     })
 }

@@ -6,7 +6,7 @@ use kruise_core::admission::Faults;
 use kruise_core::persistentpodstate::admission::{Known, validate as judge};
 use kruise_core::persistentpodstate::placement::{chosen, place, target_of};
 use kruise_core::persistentpodstate::{NotAWhitelist, Supported, Target};
-use kruise_runtime::webhook::{Answer, Denial, Operation, Request};
+use kruise_runtime::webhook::{Answer, Denial, Operation, Request, patch};
 use kube::Client;
 use serde_json::Value;
 
@@ -53,8 +53,17 @@ pub async fn supported(client: &Client, namespace: &str) -> Result<Supported, No
     }
 }
 
+/// A pod is placed when it is created; a change in place never moves it (PP-25).
+pub fn mutate_pod(request: &Request, stores: &Stores) -> Answer {
+    let mut pod = request.object.clone();
+    if request.operation == Operation::Create {
+        placed(stores, &request.namespace, &mut pod);
+    }
+    Answer::patched(patch(&request.object, &pod))
+}
+
 /// Steers a new pod to where it was ready last (PP-17 … PP-25): one look-up by its owner, nothing for all other pods.
-pub fn placed(stores: &Stores, namespace: &str, pod: &mut Value) {
+fn placed(stores: &Stores, namespace: &str, pod: &mut Value) {
     let Some(target) = target_of(pod, &Supported::default()) else { return };
     let objects = stores.pod_states.by(index::TARGET, &target_entry(namespace, &target));
     if let Some(object) = chosen(objects.iter().map(|object| &object.object)) {
@@ -142,10 +151,23 @@ mod tests {
 
             let mut moved = object(version, keys);
             moved["spec"]["targetRef"]["name"] = json!("other");
-            let denial =
+            let moving =
                 validate(&request("web", moved, object(version, keys)), None, &supported).denial.unwrap();
-            assert!(denial.message.contains("cannot be changed"), "{}", denial.message);
+            assert!(moving.message.contains("cannot be changed"), "{}", moving.message);
         }
+    }
+
+    /// PP-25: only creation places a pod.
+    #[test]
+    fn pp_25_change_of_a_pod_places_nothing() {
+        let owner =
+            json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": true});
+        let pod = json!({"apiVersion": "v1", "metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {}});
+        let create = request("web-0", pod.clone(), Value::Null);
+        let update = request("web-0", pod.clone(), pod);
+
+        assert!(!mutate_pod(&create, &stores()).patch.is_empty());
+        assert_eq!(mutate_pod(&update, &stores()), Answer::allowed());
     }
 
     /// PP-17, PP-18: a pod is placed by the object of its owner's name and group, and only by that.
