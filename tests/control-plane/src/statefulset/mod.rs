@@ -3,7 +3,9 @@
 mod claims;
 mod expansion;
 mod hooks;
+mod migrate;
 mod ordinals;
+mod predownload;
 mod scale;
 mod stuck;
 mod takeover;
