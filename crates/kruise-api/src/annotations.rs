@@ -103,6 +103,10 @@ pub const PPS_PREFERRED_TOPOLOGY: &str = "kruise.io/preferred-persistent-topolog
 pub const PPS_POD_ANNOTATIONS: &str = "kruise.io/persistent-pod-annotations";
 /// Written by admission of pods: name of the PersistentPodState that steered it; read by its controller.
 pub const PPS_INJECTED: &str = "kruise.io/injected-persistent-pod-state";
+/// Ours. Written by users on a PersistentPodState (`true`); read by its controller: records of nodes that are gone are dropped.
+pub const PPS_DROP_LOST_NODES: &str = "kruise.io/drop-records-of-lost-nodes";
+/// Ours. Written by users on a PersistentPodState (`true`); read by admission of pods: a node selector of the template wins over the record.
+pub const PPS_TEMPLATE_WINS: &str = "kruise.io/template-node-selector-wins";
 
 /// Written by admission of pods: name of the PodUnavailableBudget; read by its controller and by admission.
 pub const RELATED_PUB: &str = "pub.kruise.io/related-pub";

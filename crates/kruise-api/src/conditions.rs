@@ -11,6 +11,8 @@ pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
 /// Pod condition. Written by the kubelet and, after a change of gates, by us; read by everybody.
 pub const POD_READY: &str = "Ready";
 
+/// Condition of workloads, ours. Written by their controllers: why nothing moves; gone when something does; read by people and the CLI.
+pub const WAITING: &str = "Waiting";
 /// CloneSet condition. Written by its controller when scaling failed; read by people.
 pub const CLONESET_FAILED_SCALE: &str = "FailedScale";
 /// CloneSet condition. Written by its controller when updating failed; read by people.

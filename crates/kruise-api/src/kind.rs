@@ -24,7 +24,7 @@ macro_rules! kind {
         $(#[$meta:meta])*
         $scope:ident $name:ident($group:expr, $version:literal, $plural:literal) {
             $(#[$spec_meta:meta])* spec: $spec:ty,
-            status: $status:ty,
+            $(#[$status_meta:meta])* status: $status:ty,
         }
     ) => {
         #[serde_with::skip_serializing_none]
@@ -45,6 +45,7 @@ macro_rules! kind {
             $(#[$spec_meta])*
             pub spec: $spec,
             /// What the controller observed last.
+            $(#[$status_meta])*
             pub status: Option<$status>,
             /// Fields of newer releases.
             #[serde(flatten)]

@@ -18,6 +18,22 @@ pub const SPECIFIED_DELETE: &str = "apps.kruise.io/specified-delete";
 /// Written by workload controllers and by users' hooks on pods; read by workload controllers: the step of the lifecycle.
 pub const LIFECYCLE_STATE: &str = "lifecycle.apps.kruise.io/state";
 
+/// Values of [`LIFECYCLE_STATE`]. Written by workload controllers, the hooks' owners only wait for them; read by both.
+pub mod lifecycle {
+    /// A new pod waits for its preNormal hook.
+    pub const PREPARING_NORMAL: &str = "PreparingNormal";
+    /// In service; also a pod without the label.
+    pub const NORMAL: &str = "Normal";
+    /// The pod waits for its inPlaceUpdate hook before it is changed.
+    pub const PREPARING_UPDATE: &str = "PreparingUpdate";
+    /// The pod is being changed in place.
+    pub const UPDATING: &str = "Updating";
+    /// The pod was changed and waits for its inPlaceUpdate hook.
+    pub const UPDATED: &str = "Updated";
+    /// The pod waits for its preDelete hook.
+    pub const PREPARING_DELETE: &str = "PreparingDelete";
+}
+
 /// Written by the StatefulSet controller on pods; read by Services that select one pod.
 pub const STATEFULSET_POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 /// Written by the StatefulSet controller on pods (gate PodIndexLabel); read by users' tools.

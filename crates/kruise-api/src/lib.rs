@@ -15,6 +15,7 @@ pub mod crd;
 pub mod env;
 pub mod finalizers;
 mod kind;
+pub mod kubernetes;
 pub mod labels;
 pub mod names;
 pub mod parts;

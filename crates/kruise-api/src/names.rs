@@ -63,6 +63,8 @@ pub mod component {
     pub const PODUNAVAILABLEBUDGET: &str = "podunavailablebudget-controller";
     /// Admission that refuses for a PodUnavailableBudget.
     pub const PUB_ADMISSION: &str = "pub-controller";
+    /// PersistentPodState controller.
+    pub const PERSISTENTPODSTATE: &str = "persistentpodstate-controller";
     /// NodeImage controller.
     pub const NODEIMAGE: &str = "nodeimage-controller";
     /// Image puller of the node agent.

@@ -2,6 +2,14 @@
 
 /// Written by CloneSet, StatefulSet, DaemonSet, BroadcastJob and SidecarSet controllers as event reasons.
 pub mod event {
+    /// Warning, by the PersistentPodState controller, ours: another object of the same target comes first.
+    pub const PPS_SUPERSEDED: &str = "Superseded";
+    /// Warning, by the PersistentPodState controller, ours: a record names a node that is gone.
+    pub const PPS_NODE_LOST: &str = "RecordedNodeLost";
+    /// Warning, by the PersistentPodState controller, ours: the object becomes too large.
+    pub const PPS_NEAR_LIMIT: &str = "RecordsNearLimit";
+    /// Warning, by any controller: planning failed because of a defect of ours.
+    pub const PLANNER_PANIC: &str = "PlannerPanic";
     /// Normal, by every workload controller: a pod was created.
     pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
     /// Warning, by every workload controller: a pod or claim could not be created.
@@ -120,6 +128,10 @@ pub mod event {
 
 /// Reasons inside conditions, written by the controller that owns the condition.
 pub mod condition {
+    /// Failure conditions of workloads, ours: a write was refused. The original writes no reason, which tells its leftovers apart.
+    pub const WRITE_FAILED: &str = "WriteFailed";
+    /// Failure conditions of workloads, ours: the spec cannot be read.
+    pub const UNREADABLE_SPEC: &str = "UnreadableSpec";
     /// Progressing of CloneSet: pods are being changed.
     pub const CLONESET_UPDATED: &str = "CloneSetUpdated";
     /// Progressing of CloneSet: done.
@@ -172,6 +184,60 @@ pub mod condition {
     pub const SUCCEEDED: &str = "Succeeded";
     /// PreRecreateGrace of ContainerRecreateRequest.
     pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
+}
+
+/// Why a pod was left alone. Written by planners into the condition Waiting, and by the CLI; read by people, scripts and dashboards.
+pub mod waiting {
+    /// At the wanted revision and available: nothing to do.
+    pub const DONE: &str = "Done";
+    /// At the wanted revision, ready, but not yet for minReadySeconds.
+    pub const MIN_READY_SECONDS: &str = "MinReadySeconds";
+    /// At the wanted revision and not ready.
+    pub const NOT_READY: &str = "NotReady";
+    /// The owner is being deleted; its pods belong to the garbage collector.
+    pub const OWNER_DELETED: &str = "OwnerDeleted";
+    /// The spec cannot be read, so nothing is touched.
+    pub const UNREADABLE_SPEC: &str = "UnreadableSpec";
+    /// The revision of the template is being stored first.
+    pub const REVISION_FIRST: &str = "RevisionFirst";
+    /// Pods are being created or deleted; updates come after that.
+    pub const SCALING_FIRST: &str = "ScalingFirst";
+    /// To be deleted, but that would take more ready pods down than allowed.
+    pub const DELETE_LIMIT: &str = "DeleteLimit";
+    /// To be deleted; other pods must be created first.
+    pub const CREATION_FIRST: &str = "CreationFirst";
+    /// Kept at its revision by the partition.
+    pub const PARTITION: &str = "Partition";
+    /// The user stopped updates.
+    pub const PAUSED: &str = "Paused";
+    /// Updated when somebody deletes it.
+    pub const ON_DELETE: &str = "OnDelete";
+    /// Updating it would take more pods down than allowed.
+    pub const MAX_UNAVAILABLE: &str = "MaxUnavailable";
+    /// So many pods of the wanted revision are not available that the next one waits for them.
+    pub const TARGET_UNAVAILABLE: &str = "TargetUnavailable";
+    /// A lifecycle hook holds it.
+    pub const HOOK_HELD: &str = "HookHeld";
+    /// New; waits for a node.
+    pub const WAITING_FOR_NODE: &str = "WaitingForNode";
+    /// Its in-place update waits.
+    pub const UPDATING: &str = "Updating";
+    /// InPlaceOnly, and this change is not possible in place.
+    pub const NOT_IN_PLACE: &str = "NotInPlace";
+    /// Its lifecycle state is a value of nobody we know.
+    pub const FOREIGN_STATE: &str = "ForeignState";
+    /// Its deletion is under way.
+    pub const TERMINATING: &str = "Terminating";
+    /// Pods are handled one after the other, and this one comes first.
+    pub const WAITS_FOR: &str = "WaitsFor";
+    /// A pod of somebody else has its name.
+    pub const NAME_TAKEN: &str = "NameTaken";
+    /// Its claim of an earlier life must be gone first.
+    pub const CLAIM_TERMINATING: &str = "ClaimTerminating";
+    /// Its claim is growing; the pod follows when that is done.
+    pub const CLAIM_RESIZING: &str = "ClaimResizing";
+    /// Its claim can never become what the template says.
+    pub const CLAIM_UNFIT: &str = "ClaimUnfit";
 }
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.

@@ -21,6 +21,9 @@ macro_rules! wire_enum {
         }
 
         impl $name {
+            /// All words that this release knows.
+            pub const WORDS: &'static [&'static str] = &[$($text),+];
+
             /// The word on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
@@ -105,5 +108,6 @@ mod tests {
             assert_eq!(serde_json::to_value(&word).unwrap(), json);
         }
         assert_eq!(Word::from("2"), Word::Two);
+        assert_eq!(Word::WORDS, ["One", "2"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Writes as data: what the runtime carries out, one chain beside the other, the writes of a chain in order.
 
+use kruise_api::{kubernetes::event_type, reasons};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -41,6 +42,8 @@ pub enum Purpose {
     PreDownload,
     /// Takes names that are done out of the list of pods to delete.
     TrimSpec,
+    /// Makes, changes or deletes an object that annotations of another one ask for.
+    Generate,
 }
 
 /// One API call.
@@ -122,6 +125,23 @@ pub struct Event {
 pub enum EventKind {
     Normal,
     Warning,
+}
+
+impl EventKind {
+    /// The word on the wire.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Normal => event_type::NORMAL,
+            Self::Warning => event_type::WARNING,
+        }
+    }
+}
+
+impl Event {
+    /// What a user is told when planning panicked.
+    pub fn of_a_defect(message: String) -> Self {
+        Self { kind: EventKind::Warning, reason: reasons::event::PLANNER_PANIC, message }
+    }
 }
 
 impl Chain {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::kubernetes::{FILE_SYSTEM_RESIZE_PENDING, status};
 use kruise_api::{annotations, labels};
 use serde_json::{Value, json};
 
@@ -52,8 +53,9 @@ impl Claim {
         let member = |map: &str, key: &str| object.pointer(map)?.get(key)?.as_str();
         let field =
             |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_pending = list("/status/conditions")
-            .any(|one| field(one, "type") == "FileSystemResizePending" && field(one, "status") == "True");
+        let is_pending = list("/status/conditions").any(|one| {
+            field(one, "type") == FILE_SYSTEM_RESIZE_PENDING && field(one, "status") == status::TRUE
+        });
         Some(Self {
             name: ClaimName::new(text("/metadata/name")?),
             uid: Uid::new(text("/metadata/uid").unwrap_or_default()),

@@ -16,6 +16,7 @@ pub mod launch;
 pub mod lifecycle;
 pub mod merge;
 pub mod order;
+pub mod persistentpodstate;
 pub mod plan;
 pub mod pod;
 pub mod predownload;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use kruise_api::reasons::waiting as names;
 
 use crate::ids::{ClaimName, PodName};
 use crate::inplace::Incomplete;
@@ -104,31 +105,31 @@ impl Reason {
     /// Stable name, for conditions, metrics and scripts.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Done => "Done",
-            Self::MinReadySeconds { .. } => "MinReadySeconds",
-            Self::NotReady { .. } => "NotReady",
-            Self::OwnerDeleted => "OwnerDeleted",
-            Self::UnreadableSpec { .. } => "UnreadableSpec",
-            Self::RevisionFirst => "RevisionFirst",
-            Self::ScalingFirst => "ScalingFirst",
-            Self::DeleteLimit { .. } => "DeleteLimit",
-            Self::CreationFirst => "CreationFirst",
-            Self::Partition { .. } => "Partition",
-            Self::Paused => "Paused",
-            Self::OnDelete => "OnDelete",
-            Self::MaxUnavailable { .. } => "MaxUnavailable",
-            Self::TargetUnavailable { .. } => "TargetUnavailable",
-            Self::HookHeld { .. } => "HookHeld",
-            Self::WaitingForNode => "WaitingForNode",
-            Self::Updating { .. } => "Updating",
-            Self::NotInPlace { .. } => "NotInPlace",
-            Self::ForeignState => "ForeignState",
-            Self::Terminating => "Terminating",
-            Self::WaitsFor { .. } => "WaitsFor",
-            Self::NameTaken => "NameTaken",
-            Self::ClaimTerminating { .. } => "ClaimTerminating",
-            Self::ClaimResizing { .. } => "ClaimResizing",
-            Self::ClaimUnfit { .. } => "ClaimUnfit",
+            Self::Done => names::DONE,
+            Self::MinReadySeconds { .. } => names::MIN_READY_SECONDS,
+            Self::NotReady { .. } => names::NOT_READY,
+            Self::OwnerDeleted => names::OWNER_DELETED,
+            Self::UnreadableSpec { .. } => names::UNREADABLE_SPEC,
+            Self::RevisionFirst => names::REVISION_FIRST,
+            Self::ScalingFirst => names::SCALING_FIRST,
+            Self::DeleteLimit { .. } => names::DELETE_LIMIT,
+            Self::CreationFirst => names::CREATION_FIRST,
+            Self::Partition { .. } => names::PARTITION,
+            Self::Paused => names::PAUSED,
+            Self::OnDelete => names::ON_DELETE,
+            Self::MaxUnavailable { .. } => names::MAX_UNAVAILABLE,
+            Self::TargetUnavailable { .. } => names::TARGET_UNAVAILABLE,
+            Self::HookHeld { .. } => names::HOOK_HELD,
+            Self::WaitingForNode => names::WAITING_FOR_NODE,
+            Self::Updating { .. } => names::UPDATING,
+            Self::NotInPlace { .. } => names::NOT_IN_PLACE,
+            Self::ForeignState => names::FOREIGN_STATE,
+            Self::Terminating => names::TERMINATING,
+            Self::WaitsFor { .. } => names::WAITS_FOR,
+            Self::NameTaken => names::NAME_TAKEN,
+            Self::ClaimTerminating { .. } => names::CLAIM_TERMINATING,
+            Self::ClaimResizing { .. } => names::CLAIM_RESIZING,
+            Self::ClaimUnfit { .. } => names::CLAIM_UNFIT,
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::conditions;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use kruise_api::reasons::event;
 
 use crate::budget::Permit;
@@ -90,10 +91,13 @@ pub struct Mover<'a> {
 impl Kind {
     /// Out of `.spec`.
     pub fn read(spec: &Reader<'_>) -> Result<Self, Fault> {
-        match spec.text("updateStrategy/type") {
-            "OnDelete" => Ok(Self::OnDelete),
-            "" | "RollingUpdate" => Ok(Self::RollingUpdate),
-            other => Err(spec.fault("updateStrategy/type", &format!("{other:?} is no type"))),
+        match UpdateType::from(spec.text("updateStrategy/type")) {
+            UpdateType::OnDelete => Ok(Self::OnDelete),
+            UpdateType::RollingUpdate => Ok(Self::RollingUpdate),
+            UpdateType::Other(none) if none.is_empty() => Ok(Self::RollingUpdate),
+            UpdateType::Other(other) => {
+                Err(spec.fault("updateStrategy/type", &format!("{other:?} is no type")))
+            }
         }
     }
 }
@@ -101,11 +105,14 @@ impl Kind {
 impl Policy {
     /// Out of `.spec.updateStrategy.rollingUpdate`.
     pub fn read(rolling: &Reader<'_>) -> Result<Self, Fault> {
-        match rolling.text("podUpdatePolicy") {
-            "InPlaceIfPossible" => Ok(Self::InPlaceIfPossible),
-            "InPlaceOnly" => Ok(Self::InPlaceOnly),
-            "" | "ReCreate" => Ok(Self::ReCreate),
-            other => Err(rolling.fault("podUpdatePolicy", &format!("{other:?} is no policy"))),
+        match PodUpdatePolicy::from(rolling.text("podUpdatePolicy")) {
+            PodUpdatePolicy::InPlaceIfPossible => Ok(Self::InPlaceIfPossible),
+            PodUpdatePolicy::InPlaceOnly => Ok(Self::InPlaceOnly),
+            PodUpdatePolicy::ReCreate => Ok(Self::ReCreate),
+            PodUpdatePolicy::Other(none) if none.is_empty() => Ok(Self::ReCreate),
+            PodUpdatePolicy::Other(other) => {
+                Err(rolling.fault("podUpdatePolicy", &format!("{other:?} is no policy")))
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Conditions in the status of a workload: kept, cleared and compared the same way by every kind.
 
 use jiff::Timestamp;
+use kruise_api::{conditions::WAITING, kubernetes::status, reasons::condition as reasons};
 use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
@@ -8,12 +9,6 @@ use crate::reader::Fault;
 use crate::reason::Reason;
 use crate::time;
 use crate::workload::{Failures, Workload};
-
-/// Ours: tells in one line why nothing moves; gone when something does.
-pub const WAITING: &str = "Waiting";
-/// Reason of the failure conditions that we write. Upstream writes none, which tells its leftovers apart.
-const FAILED: &str = "WriteFailed";
-const UNREADABLE: &str = "UnreadableSpec";
 
 /// Nothing is touched; the last of the failure conditions says what to correct.
 pub fn unreadable(
@@ -26,7 +21,7 @@ pub fn unreadable(
     let conditions = Conditions::read(workload.status);
     let mut wanted = conditions.clone();
     if let Some(kind) = failures.last() {
-        wanted.set(kind, "True", (UNREADABLE, &fault.to_string()), now);
+        wanted.set(kind, status::TRUE, (reasons::UNREADABLE_SPEC, &fault.to_string()), now);
     }
     if wanted.differ_visibly_from(&conditions, failures) {
         plan.status = Some(workload.status_write(&json!({"conditions": wanted.wire()})));
@@ -77,7 +72,8 @@ impl Conditions {
         let there = self.find(kind);
         let is_same = there
             .is_some_and(|one| text(one, "status") == Some(status) && text(one, "reason") == Some(reason));
-        let is_stale = reason == FAILED && there.and_then(|one| text(one, "message")) != Some(message);
+        let is_stale =
+            reason == reasons::WRITE_FAILED && there.and_then(|one| text(one, "message")) != Some(message);
         if is_same && !is_stale {
             return;
         }
@@ -112,7 +108,7 @@ impl Conditions {
     /// Reports a failure, or clears it when its cause is gone.
     pub fn failure(&mut self, kind: &str, message: Option<&str>, now: Timestamp) {
         match message {
-            Some(message) => self.set(kind, "True", (FAILED, message), now),
+            Some(message) => self.set(kind, status::TRUE, (reasons::WRITE_FAILED, message), now),
             None => self.drop(kind),
         }
     }
@@ -137,7 +133,7 @@ impl Conditions {
         // A few names are enough to look further; the list must not grow with the replicas.
         let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
         let message = format!("{} of {pods} pods ({shown}): {reason}", names.len());
-        self.set(WAITING, "True", (reason.name(), &message), now);
+        self.set(WAITING, status::TRUE, (reason.name(), &message), now);
     }
 
     pub fn wire(self) -> Value {

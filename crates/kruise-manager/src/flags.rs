@@ -33,7 +33,7 @@ pub struct Flags {
     pub enable_leader_election: bool,
 
     /// Namespace of the lease; empty for the pod's own
-    #[arg(long, default_value = "kruise-system")]
+    #[arg(long, default_value = kruise_api::names::NAMESPACE)]
     pub leader_election_namespace: String,
 
     /// Name of the lease
@@ -75,6 +75,10 @@ pub struct Flags {
     /// StatefulSets that are worked on at the same time
     #[arg(long, default_value_t = 3)]
     pub statefulset_workers: usize,
+
+    /// PersistentPodStates that are worked on at the same time
+    #[arg(long, default_value_t = 3)]
+    pub persistentpodstate_workers: usize,
 
     /// Do not count pods in state PreparingDelete as replicas of any CloneSet
     #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]

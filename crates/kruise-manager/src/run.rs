@@ -12,7 +12,7 @@ use kruise_runtime::controller::{Controller, Shared};
 use kruise_runtime::events::Recorder;
 use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::health;
-use kruise_runtime::lease::Candidate;
+use kruise_runtime::lease::{self, Candidate};
 use kruise_runtime::metrics::{Leading, Metrics};
 use kruise_runtime::queue::Queue;
 use kube::{Client, Config};
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::{CloneSets, Context as Views, Planned, StatefulSets, Workloads};
+use crate::controllers::{CloneSets, Context as Views, Planned, PodStates, StatefulSets, Workloads};
 use crate::flags::{Flags, planner_gates};
 use crate::stores::{Optional, Stores, Use};
 use crate::webhooks::{self, flags::Source};
@@ -50,7 +50,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
     let stores = Arc::new(Stores::new(optional(&gates)));
-    let seed = seed();
+    let seed = random();
     let shared = Shared {
         client: client.clone(),
         caches: Arc::new(stores.caches()),
@@ -111,7 +111,16 @@ fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
     vec![
         ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
         ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
+        pod_states(flags.persistentpodstate_workers, views, shared),
     ]
+}
+
+fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodStates::wake(&views.stores, &queue);
+    let controller =
+        Controller::new(PodStates::new(Arc::clone(&views.stores)), Arc::clone(&queue), shared.clone());
+    Ready { queue, start: Box::new(move || controller.start(workers)) }
 }
 
 fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
@@ -138,6 +147,7 @@ async fn webhook(
         client: shared.client.clone(),
         stores: Arc::clone(stores),
         gates: planner_gates(gates),
+        namespace: flags.webhook.pod_namespace.clone(),
     };
     let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
     let started = webhooks::start(&flags.webhook, Arc::new(cx), source, Arc::clone(&shared.metrics)).await?;
@@ -149,6 +159,7 @@ async fn webhook(
 async fn ready(stores: &Stores, candidate: Option<&Candidate>) {
     stores.synced().await;
     if let Some(candidate) = candidate {
+        tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
         candidate.acquire().await;
     }
 }
@@ -225,13 +236,13 @@ fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
         name: flags.leader_election_id.clone(),
-        identity: format!("{}_{seed:016x}", host.trim()),
+        identity: lease::identity(host.trim(), [seed, random()]),
         timings: flags.timings(),
     }
 }
 
 /// The only randomness of the process: names and jitter follow from it.
-fn seed() -> u64 {
+fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }

@@ -6,11 +6,17 @@ use kruise_runtime::cache::{Cached, Caches, Store, Watch, WatchSettings};
 use kube::Client;
 use tokio::task::JoinSet;
 
-use crate::objects::{Claim, CloneSet, Node, Pod, PullJob, Revision, StatefulSet, StorageClass};
+use crate::objects::{
+    Claim, CloneSet, NativeStatefulSet, Node, PersistentPodState, Pod, PullJob, Revision, StatefulSet,
+    StorageClass,
+};
 
 pub struct Stores {
     pub clonesets: Arc<Store<CloneSet>>,
     pub statefulsets: Arc<Store<StatefulSet>>,
+    /// Of Kubernetes itself.
+    pub native_statefulsets: Arc<Store<NativeStatefulSet>>,
+    pub pod_states: Arc<Store<PersistentPodState>>,
     pub pods: Arc<Store<Pod>>,
     pub claims: Arc<Store<Claim>>,
     pub revisions: Arc<Store<Revision>>,
@@ -40,6 +46,8 @@ impl Stores {
         Self {
             clonesets: Arc::default(),
             statefulsets: Arc::default(),
+            native_statefulsets: Arc::default(),
+            pod_states: Arc::default(),
             pods: Arc::default(),
             claims: Arc::default(),
             revisions: Arc::default(),
@@ -53,6 +61,8 @@ impl Stores {
         let mut caches = Caches::default();
         caches.add(&self.clonesets);
         caches.add(&self.statefulsets);
+        caches.add(&self.native_statefulsets);
+        caches.add(&self.pod_states);
         caches.add(&self.pods);
         caches.add(&self.claims);
         caches.add(&self.revisions);
@@ -71,6 +81,8 @@ impl Stores {
         let mut tasks = JoinSet::new();
         watch(&mut tasks, client, &self.clonesets, settings);
         watch(&mut tasks, client, &self.statefulsets, settings);
+        watch(&mut tasks, client, &self.native_statefulsets, settings);
+        watch(&mut tasks, client, &self.pod_states, settings);
         watch(&mut tasks, client, &self.pods, settings);
         watch(&mut tasks, client, &self.claims, settings);
         watch(&mut tasks, client, &self.revisions, settings);
@@ -88,6 +100,8 @@ impl Stores {
     pub async fn synced(&self) {
         self.clonesets.synced().await;
         self.statefulsets.synced().await;
+        self.native_statefulsets.synced().await;
+        self.pod_states.synced().await;
         self.pods.synced().await;
         self.claims.synced().await;
         self.revisions.synced().await;

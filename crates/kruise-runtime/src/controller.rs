@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kruise_core::chain::{Event, EventKind, Purpose};
+use kruise_core::chain::{Event, Purpose};
 use kruise_core::plan::Plan;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -121,7 +121,7 @@ impl<P: Planner> Controller<P> {
                 let message =
                     "planning failed because of a defect in the manager; it will be tried again".to_owned();
                 tracing::error!(%key, controller = self.planner.name(), message);
-                self.tell(key, &[Event { kind: EventKind::Warning, reason: "PlannerPanic", message }]);
+                self.tell(key, &[Event::of_a_defect(message)]);
                 (Done::Failed, ResultLabel::Error)
             }
         }

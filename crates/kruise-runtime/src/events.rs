@@ -155,7 +155,7 @@ fn object(subject: &Subject, component: &str, reason: &str, series: &Series) -> 
             "apiVersion": subject.api_version, "kind": subject.kind, "namespace": &*subject.namespace,
             "name": &*subject.name, "uid": subject.uid,
         },
-        "type": match series.kind { EventKind::Normal => "Normal", EventKind::Warning => "Warning" },
+        "type": series.kind.text(),
         "reason": reason,
         "message": message,
         "count": series.count,

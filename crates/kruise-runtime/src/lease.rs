@@ -41,6 +41,16 @@ pub struct Candidate {
     pub timings: Timings,
 }
 
+/// Who this process is among candidates: the host and a random UUID, in the original's format.
+pub fn identity(host: &str, random: [u64; 2]) -> String {
+    let [high, low] = random;
+    // Version and variant of a random UUID have their fixed bits.
+    let (high, low) = (high & !0xf000 | 0x4000, low & !(0b11 << 62) | 0b10 << 62);
+    let (time_low, time_mid, version) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
+    let (variant, node) = (low >> 48, low & 0xffff_ffff_ffff);
+    format!("{host}_{time_low:08x}-{time_mid:04x}-{version:04x}-{variant:04x}-{node:012x}")
+}
+
 /// What one look at the lease says.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
@@ -89,7 +99,8 @@ impl Candidate {
                 Ok(false) => {}
                 Err(error) => tracing::warn!(%error, lease = self.name, "lease not reached"),
             }
-            tokio::time::sleep(self.timings.retry).await;
+            // Twice as often as a leader renews: a released lease is found within two seconds, one try included.
+            tokio::time::sleep(self.timings.retry / 2).await;
         }
     }
 
@@ -257,6 +268,12 @@ mod tests {
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(14)), Verdict::Wait);
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(29)), Verdict::Wait);
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(30)), Verdict::Take);
+    }
+
+    #[test]
+    fn le_1_identity_is_the_host_and_a_uuid() {
+        assert_eq!(identity("n", [0; 2]), "n_00000000-0000-4000-8000-000000000000");
+        assert_eq!(identity("n", [u64::MAX; 2]), "n_ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ pub mod cluster;
 pub mod components;
 mod control_plane;
 pub mod crds;
+pub mod daemon;
 pub mod demo;
 pub mod door;
 mod error;

@@ -8,13 +8,12 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
+use kruise_api::names::NAMESPACE; // Where the lease is.
+
 use crate::{Cluster, TestbedError, cargo};
 
 /// Its name among the parts of the cluster.
 pub const PART: &str = "kruise-manager";
-
-/// Where the lease is.
-const NAMESPACE: &str = "kruise-system";
 
 /// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
 pub struct Own<'a> {

@@ -3,8 +3,10 @@
 mod arch;
 mod crds;
 mod deny;
+mod literals;
 mod play;
 mod test;
+mod wire;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -26,7 +28,7 @@ enum Chore {
         #[arg(value_enum)]
         only: Option<test::Part>,
     },
-    /// Check that every crate depends only on what its room allows
+    /// Check that every crate depends only on what its room allows, and that wire words stand in kruise-api only
     Arch,
     /// Check licences, sources and banned crates of all dependencies
     Deny,
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Test { only } => test::run(only),
-        Chore::Arch => arch::check(),
+        Chore::Arch => arch::check().and_then(|()| wire::check()),
         Chore::Deny => deny::check(),
         Chore::Crds(arguments) => crds::run(&arguments),
         Chore::Run(arguments) => play::run(&arguments),

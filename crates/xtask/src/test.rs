@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{arch, cargo, crds};
+use crate::{arch, cargo, crds, wire};
 
 /// Crates whose tests need a cluster; all others are unit tests.
 const CLUSTER: &str = "control-plane-tests";
@@ -62,7 +62,7 @@ impl Part {
         match self {
             Self::Check => vec![
                 ("format", || tool(cargo().args(["fmt", "--all", "--check"]))),
-                ("architecture", || arch::check().map(|()| Counts::default())),
+                ("architecture", || arch::check().and_then(|()| wire::check()).map(|()| Counts::default())),
                 ("custom resource definitions", || crds::check().map(|()| Counts::default())),
                 ("clippy", || {
                     tool(cargo().args([

@@ -7,6 +7,10 @@ mod api;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod lease;
+#[cfg(test)]
+mod persistentpodstate;
+#[cfg(test)]
 mod simnodes;
 #[cfg(test)]
 mod statefulset;

@@ -99,13 +99,16 @@ pub fn is_ready(pod: &Pod) -> bool {
 }
 
 /// Asks until the answer contains a text, because rules and routes follow a change with a delay.
-pub async fn until_answer(address: SocketAddr, target: &str, text: &str) {
+/// Returns that answer.
+pub async fn until_answer(address: SocketAddr, target: &str, text: &str) -> String {
     let start = Instant::now();
     loop {
         let target_owned = target.to_owned();
         let answer = tokio::task::spawn_blocking(move || ask(address, &target_owned)).await.unwrap();
-        if answer.as_ref().is_ok_and(|answer| answer.contains(text)) {
-            return;
+        if let Ok(answer) = &answer
+            && answer.contains(text)
+        {
+            return answer.clone();
         }
         assert!(start.elapsed() < PATIENCE, "{address}{target} never answered {text}; last: {answer:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;

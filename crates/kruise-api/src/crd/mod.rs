@@ -1,10 +1,12 @@
 //! CustomResourceDefinitions, generated from the types.
 //!
-//! `schema` turns a type into a structural schema, `rules` are the checks in it, `catalog` holds what types do not know
+//! `schema` turns a type into a structural schema, `rules` are the checks in it, `older` what an
+//! older version has different, `catalog` holds what types do not know
 //! (short names, columns, subresources), `definition` puts all together.
 
 mod catalog;
 mod definition;
+pub(crate) mod older;
 pub(crate) mod rules;
 pub(crate) mod schema;
 

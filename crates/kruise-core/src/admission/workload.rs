@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::kubernetes::RESTART_ALWAYS;
 use serde_json::{Map, Value, json};
 
 use super::{FaultKind, Faults};
@@ -79,7 +80,7 @@ pub fn selector(spec: &Value, faults: &mut Faults) {
 /// What pods of a workload that keeps them running cannot have.
 pub fn template_rules(spec: &Value, faults: &mut Faults) {
     let restart = spec.pointer("/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or_default();
-    if !["", "Always"].contains(&restart) {
+    if !["", RESTART_ALWAYS].contains(&restart) {
         let message = format!("{restart:?}: only Always is possible");
         faults.add(FaultKind::NotSupported, "spec.template.spec.restartPolicy", message);
     }

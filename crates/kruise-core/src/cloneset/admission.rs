@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::names::APPS_GROUP;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
 use super::strategy;
@@ -43,8 +45,8 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
         set(scale, "enablePVCReuse", json!(false));
     }
     if let Some(strategy) = object_in(object, "updateStrategy") {
-        set(strategy, "type", json!("RollingUpdate"));
-        if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate") {
+        set(strategy, "type", json!(UpdateType::RollingUpdate));
+        if strategy.get("type").and_then(Value::as_str) == Some(UpdateType::RollingUpdate.as_str()) {
             default_rolling(strategy);
         }
     }
@@ -53,7 +55,7 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
 
 fn default_rolling(strategy: &mut Map<String, Value>) {
     let Some(rolling) = object_in(strategy, "rollingUpdate") else { return };
-    set(rolling, "podUpdatePolicy", json!("ReCreate"));
+    set(rolling, "podUpdatePolicy", json!(PodUpdatePolicy::ReCreate));
     if rolling
         .get("podUpdatePolicy")
         .and_then(Value::as_str)
@@ -85,9 +87,9 @@ pub fn validate(spec: &Value, old: Option<&Value>, named: &Named) -> Faults {
 pub fn validate_v1alpha1(spec: &Value) -> Faults {
     let mut faults = Faults::default();
     let kind = spec.pointer("/updateStrategy/type").and_then(Value::as_str).unwrap_or_default();
-    if !["", "ReCreate", "InPlaceIfPossible", "InPlaceOnly"].contains(&kind) {
+    if !kind.is_empty() && !PodUpdatePolicy::WORDS.contains(&kind) {
         let message = format!(
-            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs apps.kruise.io/v1beta1"
+            "{kind:?}: use ReCreate, InPlaceIfPossible or InPlaceOnly; OnDelete needs {APPS_GROUP}/v1beta1"
         );
         faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
     }
@@ -145,7 +147,7 @@ fn pods_to_delete(spec: &Value, old: Option<&Value>, named: &Named, faults: &mut
 /// With InPlaceOnly a change that needs new pods would never be made: refused at once (CS-104, CS-106).
 fn in_place_only(spec: &Value, old: &Value, faults: &mut Faults) {
     let policy = spec.pointer("/updateStrategy/rollingUpdate/podUpdatePolicy").and_then(Value::as_str);
-    if policy != Some("InPlaceOnly") {
+    if policy != Some(PodUpdatePolicy::InPlaceOnly.as_str()) {
         return;
     }
     let read =

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_api::conditions;
+use kruise_api::kubernetes::status as word;
 use kruise_api::reasons::condition as reasons;
 use serde_json::{Map, Value, json};
 
@@ -108,18 +109,18 @@ fn progressing(cx: &Cx<'_>, status: &Map<String, Value>, conditions: &mut Condit
     let started = conditions.last_update(kind).unwrap_or(cx.now);
     let until = time::after(started, i64::from(deadline));
     let (state, reason, message) = if is_over {
-        ("True", reasons::CLONESET_AVAILABLE, "CloneSet is available".to_owned())
+        (word::TRUE, reasons::CLONESET_AVAILABLE, "CloneSet is available".to_owned())
     } else if cx.spec.rolling.is_paused {
-        ("True", reasons::CLONESET_PAUSED, "CloneSet is paused".to_owned())
+        (word::TRUE, reasons::CLONESET_PAUSED, "CloneSet is paused".to_owned())
     } else if expected < replicas && expected <= number("updatedAvailableReplicas") {
         let message = "CloneSet has been paused due to partition ready".to_owned();
-        ("True", reasons::PROGRESS_PARTITION_AVAILABLE, message)
+        (word::TRUE, reasons::PROGRESS_PARTITION_AVAILABLE, message)
     } else if conditions.reason(kind) == Some(reasons::PROGRESS_DEADLINE_EXCEEDED) || until < cx.now {
         let message = format!("CloneSet revision {update} has timed out progressing");
-        ("False", reasons::PROGRESS_DEADLINE_EXCEEDED, message)
+        (word::FALSE, reasons::PROGRESS_DEADLINE_EXCEEDED, message)
     } else {
         plan.revisit(time::after(until, 1));
-        ("True", reasons::CLONESET_UPDATED, "CloneSet is progressing".to_owned())
+        (word::TRUE, reasons::CLONESET_UPDATED, "CloneSet is progressing".to_owned())
     };
     conditions.set(kind, state, (reason, &message), cx.now);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::Value;
 
 use crate::admission::workload;
@@ -13,19 +14,13 @@ const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 pub fn validate(spec: &Value, faults: &mut Faults) {
     let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);
     let at = |value: &Value, key: &str| value.get(key).cloned().unwrap_or_default();
-    workload::one_of(
-        &at(strategy, "type"),
-        "spec.updateStrategy.type",
-        &["RollingUpdate", "OnDelete"],
-        faults,
-    );
+    workload::one_of(&at(strategy, "type"), "spec.updateStrategy.type", UpdateType::WORDS, faults);
     let rolling = strategy.get("rollingUpdate").unwrap_or(&Value::Null);
     if rolling.is_null() {
         return;
     }
     let policy = at(rolling, "podUpdatePolicy");
-    let policies = ["ReCreate", "InPlaceIfPossible", "InPlaceOnly"];
-    workload::one_of(&policy, &format!("{ROLLING}.podUpdatePolicy"), &policies, faults);
+    workload::one_of(&policy, &format!("{ROLLING}.podUpdatePolicy"), PodUpdatePolicy::WORDS, faults);
     let policy = policy.as_str().unwrap_or_default();
     amounts(spec, rolling, policy, faults);
     let priority = rolling.get("priorityStrategy").unwrap_or(&Value::Null);
@@ -56,7 +51,7 @@ fn amounts(spec: &Value, rolling: &Value, policy: &str, faults: &mut Faults) {
         let message = "maxUnavailable and maxSurge are both 0: no pod could ever be updated";
         faults.invalid(format!("{ROLLING}.maxUnavailable"), message);
     }
-    if policy == "InPlaceOnly" && pods(surge) > 0 {
+    if policy == PodUpdatePolicy::InPlaceOnly.as_str() && pods(surge) > 0 {
         faults.invalid(format!("{ROLLING}.maxSurge"), "InPlaceOnly creates no pods: maxSurge must be 0");
     }
 }

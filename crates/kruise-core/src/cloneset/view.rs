@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::labels;
+use kruise_api::{Kind, apps::cloneset::CloneSet, labels};
 use serde_json::Value;
 
 use super::spec::{PreparingDelete, Spec};
@@ -110,7 +110,7 @@ impl View {
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
         Workload {
-            kind: "CloneSet",
+            kind: CloneSet::KIND,
             name: &self.name,
             namespace: &self.namespace,
             uid: &self.uid,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kruise_api::{annotations, env, labels, names};
+use kruise_api::{annotations, env, kubernetes::CONTAINERS_READY, labels, names};
 use serde_json::{Value, json};
 
 use crate::ids::{PodName, ResourceVersion, Uid};
@@ -111,7 +111,7 @@ pub fn step(pod: &PodView, barrier: Option<&Barrier>) -> Step {
     let waiting: Vec<i64> =
         levels.iter().filter(|(_, ready)| !**ready).map(|(priority, _)| *priority).collect();
     let is_done = pod.annotations.get(annotations::CONTAINER_LAUNCH_PRIORITY_COMPLETED) == Some(labels::TRUE);
-    if levels.is_empty() || pod.condition_is("ContainersReady", Status::True) {
+    if levels.is_empty() || pod.condition_is(CONTAINERS_READY, Status::True) {
         return Step::Nothing;
     }
     let Some(barrier) = barrier else {
@@ -247,7 +247,7 @@ mod tests {
     fn sm_99_pods_without_barriers_and_ready_pods_are_left_alone() {
         let plain = pod("a").view();
         let ready =
-            leveled(&[("low", 0, true)]).condition("ContainersReady", "True", "2026-01-01T00:00:00Z").view();
+            leveled(&[("low", 0, true)]).condition(CONTAINERS_READY, "True", "2026-01-01T00:00:00Z").view();
 
         assert_eq!(step(&plain, None), Step::Nothing);
         assert_eq!(step(&ready, None), Step::Nothing);

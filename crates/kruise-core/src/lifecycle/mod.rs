@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kruise_api::{annotations, labels};
+use kruise_api::{
+    annotations,
+    labels::{self, lifecycle as words},
+};
 use serde_json::Value;
 
 use crate::pod::{Edit, PodView, string_map};
@@ -62,24 +65,24 @@ pub enum Progress {
 impl State {
     pub fn of(pod: &PodView) -> Self {
         match pod.labels.get(labels::LIFECYCLE_STATE) {
-            None | Some("" | "Normal") => Self::Normal,
-            Some("PreparingNormal") => Self::PreparingNormal,
-            Some("PreparingUpdate") => Self::PreparingUpdate,
-            Some("Updating") => Self::Updating,
-            Some("Updated") => Self::Updated,
-            Some("PreparingDelete") => Self::PreparingDelete,
+            None | Some("" | words::NORMAL) => Self::Normal,
+            Some(words::PREPARING_NORMAL) => Self::PreparingNormal,
+            Some(words::PREPARING_UPDATE) => Self::PreparingUpdate,
+            Some(words::UPDATING) => Self::Updating,
+            Some(words::UPDATED) => Self::Updated,
+            Some(words::PREPARING_DELETE) => Self::PreparingDelete,
             Some(_) => Self::Foreign,
         }
     }
 
     pub fn text(self) -> &'static str {
         match self {
-            Self::PreparingNormal => "PreparingNormal",
-            Self::Normal => "Normal",
-            Self::PreparingUpdate => "PreparingUpdate",
-            Self::Updating => "Updating",
-            Self::Updated => "Updated",
-            Self::PreparingDelete => "PreparingDelete",
+            Self::PreparingNormal => words::PREPARING_NORMAL,
+            Self::Normal => words::NORMAL,
+            Self::PreparingUpdate => words::PREPARING_UPDATE,
+            Self::Updating => words::UPDATING,
+            Self::Updated => words::UPDATED,
+            Self::PreparingDelete => words::PREPARING_DELETE,
             Self::Foreign => "",
         }
     }

@@ -4,11 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::kubernetes::HOSTNAME;
 
 use crate::ids::PodName;
 use crate::pod::PodView;
-
-const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A topology spread constraint, reduced to the topology of each node: node name → label value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kruise_api::kubernetes::operator;
 use serde_json::Value;
 
 use crate::pod::{Texts, string_map};
@@ -70,12 +71,14 @@ impl Requirement {
             return Err(NotASelector("an expression needs a key".to_owned()));
         }
         match (text("operator").as_str(), values.is_empty()) {
-            ("In", false) => Ok(Self::In(key, values)),
-            ("NotIn", false) => Ok(Self::NotIn(key, values)),
-            ("In" | "NotIn", true) => Err(NotASelector(format!("{key}: In and NotIn need values"))),
-            ("Exists", true) => Ok(Self::Exists(key)),
-            ("DoesNotExist", true) => Ok(Self::DoesNotExist(key)),
-            ("Exists" | "DoesNotExist", false) => {
+            (operator::IN, false) => Ok(Self::In(key, values)),
+            (operator::NOT_IN, false) => Ok(Self::NotIn(key, values)),
+            (operator::IN | operator::NOT_IN, true) => {
+                Err(NotASelector(format!("{key}: In and NotIn need values")))
+            }
+            (operator::EXISTS, true) => Ok(Self::Exists(key)),
+            (operator::DOES_NOT_EXIST, true) => Ok(Self::DoesNotExist(key)),
+            (operator::EXISTS | operator::DOES_NOT_EXIST, false) => {
                 Err(NotASelector(format!("{key}: Exists and DoesNotExist take no values")))
             }
             (other, _) => Err(NotASelector(format!("{key}: {other:?} is no operator"))),

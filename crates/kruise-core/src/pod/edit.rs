@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::kubernetes::status;
 use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
@@ -304,12 +305,12 @@ fn map_operations(ops: &mut Vec<Op>, map: &str, entries: &BTreeMap<String, Optio
 fn wire(condition: &Condition) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), Value::from(condition.kind.as_ref()));
-    let status = match condition.status {
-        Status::True => "True",
-        Status::False => "False",
-        Status::Unknown => "Unknown",
+    let word = match condition.status {
+        Status::True => status::TRUE,
+        Status::False => status::FALSE,
+        Status::Unknown => status::UNKNOWN,
     };
-    out.insert("status".to_owned(), Value::from(status));
+    out.insert("status".to_owned(), Value::from(word));
     out.insert("lastProbeTime".to_owned(), Value::Null);
     out.insert("lastTransitionTime".to_owned(), condition.since.map(time::seconds).into());
     for (key, text) in [("reason", condition.reason()), ("message", condition.message())] {

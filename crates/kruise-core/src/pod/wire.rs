@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, phase, status};
 use kruise_api::{annotations, env, names};
 use serde::Deserialize;
 use serde_json::Value;
@@ -164,10 +165,10 @@ impl From<Reference> for Owner {
 impl Phase {
     fn read(text: &str) -> Self {
         match text {
-            "Running" => Self::Running,
-            "Succeeded" => Self::Succeeded,
-            "Failed" => Self::Failed,
-            "Pending" | "" => Self::Pending,
+            phase::RUNNING => Self::Running,
+            phase::SUCCEEDED => Self::Succeeded,
+            phase::FAILED => Self::Failed,
+            phase::PENDING | "" => Self::Pending,
             _ => Self::Unknown,
         }
     }
@@ -176,8 +177,8 @@ impl Phase {
 impl From<WireCondition> for Condition {
     fn from(wire: WireCondition) -> Self {
         let status = match wire.status.as_str() {
-            "True" => Status::True,
-            "False" => Status::False,
+            status::TRUE => Status::True,
+            status::FALSE => Status::False,
             _ => Status::Unknown,
         };
         let since = wire.last_transition_time.as_deref().and_then(time::read);
@@ -211,7 +212,9 @@ impl Container {
             priority: items("env").find_map(barrier_priority),
             resources: object.get("resources").map(Resources::read).unwrap_or_default(),
             restarts_on_resize: items("resizePolicy")
-                .filter(|one| one.get("restartPolicy").and_then(Value::as_str) == Some("RestartContainer"))
+                .filter(|one| {
+                    one.get("restartPolicy").and_then(Value::as_str) == Some(RESIZE_RESTARTS_CONTAINER)
+                })
                 .filter_map(|one| one.get("resourceName").and_then(Value::as_str).map(Arc::from))
                 .collect(),
             full_hash: None,

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use kruise_api::{annotations, labels, names};
+use kruise_api::{
+    Kind, annotations, apps::imagepulljob::ImagePullJob, kubernetes::operator, labels, names,
+    parts::CompletionPolicyType,
+};
 use serde_json::{Value, json};
 
 use crate::amount::{Amount, Bare, Rounding};
@@ -160,14 +163,14 @@ fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
         update.template.pointer("/spec/imagePullSecrets").and_then(Value::as_array).into_iter().flatten();
     let secrets: Vec<&Value> = secrets.filter_map(|one| one.get("name")).collect();
     let mut selector = it.selector.clone();
-    let outdated = json!({"key": labels::REVISION, "operator": "NotIn", "values": [update.name.as_str(), hash.as_str()]});
+    let outdated = json!({"key": labels::REVISION, "operator": operator::NOT_IN, "values": [update.name.as_str(), hash.as_str()]});
     if let Some(object) = selector.as_object_mut() {
         let expressions = object.entry("matchExpressions").or_insert_with(|| json!([]));
         expressions.as_array_mut().into_iter().for_each(|list| list.push(outdated.clone()));
     }
     json!({
         "apiVersion": format!("{}/v1beta1", names::APPS_GROUP),
-        "kind": "ImagePullJob",
+        "kind": ImagePullJob::KIND,
         "metadata": {
             "name": name, "namespace": it.workload.namespace, "labels": job_labels,
             "ownerReferences": [it.workload.owner_reference()],
@@ -178,7 +181,7 @@ fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
             "podSelector": selector,
             "parallelism": settings.parallelism,
             "pullPolicy": {"backoffLimit": 1, "timeoutSeconds": settings.timeout_seconds},
-            "completionPolicy": {"type": "Always", "ttlSecondsAfterFinished": JOB_SECONDS_AFTER_FINISHED},
+            "completionPolicy": {"type": CompletionPolicyType::Always, "ttlSecondsAfterFinished": JOB_SECONDS_AFTER_FINISHED},
             "sandboxConfig": {
                 "labels": job_labels,
                 "annotations": string_map(update.template.pointer("/metadata/annotations")),

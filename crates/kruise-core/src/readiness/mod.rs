@@ -4,12 +4,14 @@
 //! Never: Ready set to True (only the kubelet does that).
 
 use jiff::Timestamp;
-use kruise_api::{conditions, reasons};
+use kruise_api::{
+    conditions,
+    kubernetes::{CONTAINERS_READY, status},
+    reasons,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::pod::{Condition, Edit, Status};
-
-const CONTAINERS_READY: &str = "ContainersReady";
 
 /// One holder of a pod's readiness; the pod is ready again when the last one lets go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,15 +97,15 @@ fn lower_ready(edit: &mut Edit<'_>, now: Timestamp) {
 
 /// The kubelet's words for a readiness gate that is not True.
 fn unmet(edit: &Edit<'_>, gate: &str) -> Option<String> {
-    let status = match edit.current(gate).map(|one| one.status) {
+    let found = match edit.current(gate).map(|one| one.status) {
         Some(Status::True) => return None,
-        Some(Status::False) => "False",
-        Some(Status::Unknown) => "Unknown",
+        Some(Status::False) => status::FALSE,
+        Some(Status::Unknown) => status::UNKNOWN,
         None => {
             return Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist."));
         }
     };
-    Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {status}"))
+    Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {found}"))
 }
 
 /// Keys in the condition's message; a message of another form holds none.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use kruise_api::apps::statefulset::{ClaimRetention, ClaimUpdateType, PodManagementPolicy};
+use kruise_api::conditions::IN_PLACE_UPDATE_READY;
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
 use super::ordinals::interval;
@@ -50,13 +53,13 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
     let Some(object) = spec.as_object_mut() else { return Ok(()) };
     set(object, "replicas", json!(1));
     set(object, "revisionHistoryLimit", json!(10));
-    set(object, "podManagementPolicy", json!("OrderedReady"));
+    set(object, "podManagementPolicy", json!(PodManagementPolicy::OrderedReady));
     if let Some(strategy) = object_in(object, "updateStrategy") {
-        set(strategy, "type", json!("RollingUpdate"));
-        if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate")
+        set(strategy, "type", json!(UpdateType::RollingUpdate));
+        if strategy.get("type").and_then(Value::as_str) == Some(UpdateType::RollingUpdate.as_str())
             && let Some(rolling) = object_in(strategy, "rollingUpdate")
         {
-            set(rolling, "podUpdatePolicy", json!("ReCreate"));
+            set(rolling, "podUpdatePolicy", json!(PodUpdatePolicy::ReCreate));
             set(rolling, "partition", json!(0));
             set(rolling, "maxUnavailable", json!(1));
             set(rolling, "minReadySeconds", json!(0));
@@ -70,13 +73,13 @@ pub fn default_claims(spec: &mut Map<String, Value>, gates: &Gates) {
     if gates.on(Gate::StatefulSetAutoDeleteClaims)
         && let Some(policy) = object_in(spec, "persistentVolumeClaimRetentionPolicy")
     {
-        set(policy, "whenDeleted", json!("Retain"));
-        set(policy, "whenScaled", json!("Retain"));
+        set(policy, "whenDeleted", json!(ClaimRetention::Retain));
+        set(policy, "whenScaled", json!(ClaimRetention::Retain));
     }
     if gates.on(Gate::StatefulSetAutoResizeClaims)
         && let Some(strategy) = object_in(spec, "volumeClaimUpdateStrategy")
     {
-        set(strategy, "type", json!("OnDelete"));
+        set(strategy, "type", json!(ClaimUpdateType::OnDelete));
     }
 }
 
@@ -150,18 +153,20 @@ pub fn warn(name: &str, spec: &Value, old: Option<&Value>) -> Vec<String> {
 
 fn words(spec: &Value, faults: &mut Faults) {
     let rows: [(&str, &[&str]); 5] = [
-        ("/podManagementPolicy", &["OrderedReady", "Parallel"]),
-        ("/updateStrategy/type", &["RollingUpdate", "OnDelete"]),
-        ("/updateStrategy/rollingUpdate/podUpdatePolicy", &["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]),
-        ("/persistentVolumeClaimRetentionPolicy/whenDeleted", &["Retain", "Delete"]),
-        ("/persistentVolumeClaimRetentionPolicy/whenScaled", &["Retain", "Delete"]),
+        ("/podManagementPolicy", PodManagementPolicy::WORDS),
+        ("/updateStrategy/type", UpdateType::WORDS),
+        ("/updateStrategy/rollingUpdate/podUpdatePolicy", PodUpdatePolicy::WORDS),
+        ("/persistentVolumeClaimRetentionPolicy/whenDeleted", ClaimRetention::WORDS),
+        ("/persistentVolumeClaimRetentionPolicy/whenScaled", ClaimRetention::WORDS),
     ];
     for (path, words) in rows {
         let value = spec.pointer(path).unwrap_or(&Value::Null);
         one_of(value, &format!("spec{}", path.replace('/', ".")), words, faults);
     }
     let rolling = spec.pointer("/updateStrategy/rollingUpdate").filter(|value| !value.is_null());
-    if rolling.is_some() && spec.pointer("/updateStrategy/type").is_some_and(|kind| kind == "OnDelete") {
+    if rolling.is_some()
+        && spec.pointer("/updateStrategy/type").is_some_and(|kind| kind == UpdateType::OnDelete.as_str())
+    {
         faults.add(FaultKind::Forbidden, ROLLING, "only with type RollingUpdate");
     }
 }
@@ -187,7 +192,7 @@ fn rolling(spec: &Value, faults: &mut Faults) {
     let policy = rolling.get("podUpdatePolicy").and_then(Value::as_str).unwrap_or_default();
     let gates = spec.pointer("/template/spec/readinessGates").and_then(Value::as_array).into_iter().flatten();
     let is_gated =
-        gates.clone().any(|gate| gate.get("conditionType").is_some_and(|kind| kind == "InPlaceUpdateReady"));
+        gates.clone().any(|gate| gate.get("conditionType").is_some_and(|kind| kind == IN_PLACE_UPDATE_READY));
     if policy.starts_with("InPlace") && !is_gated {
         let message = format!("must contain InPlaceUpdateReady when podUpdatePolicy is {policy}");
         faults.invalid("spec.template.spec.readinessGates", message);
@@ -218,14 +223,14 @@ fn amount(spec: &Value, path: &str, faults: &mut Faults) {
 }
 
 fn is_parallel(spec: &Value) -> bool {
-    spec.get("podManagementPolicy").is_some_and(|policy| policy == "Parallel")
+    spec.get("podManagementPolicy").is_some_and(|policy| policy == PodManagementPolicy::Parallel.as_str())
 }
 
 /// With InPlaceOnly a change that needs new pods would never be made: refused at once, by the rule that the update itself
 /// follows (AS-59, B14).
 fn in_place_only(spec: &Value, old: &Value, gates: &Gates, faults: &mut Faults) {
     let policy = spec.pointer("/updateStrategy/rollingUpdate/podUpdatePolicy").and_then(Value::as_str);
-    if policy != Some("InPlaceOnly") {
+    if policy != Some(PodUpdatePolicy::InPlaceOnly.as_str()) {
         return;
     }
     let template = |of: &Value| of.get("template").cloned().unwrap_or_default();
@@ -248,7 +253,7 @@ fn in_place_only(spec: &Value, old: &Value, gates: &Gates, faults: &mut Faults) 
 fn claims(spec: &Value, old: &Value, storage: &Storage, faults: &mut Faults) {
     let strategy =
         spec.pointer("/volumeClaimUpdateStrategy/type").and_then(Value::as_str).unwrap_or_default();
-    if ["", "OnDelete"].contains(&strategy) {
+    if ["", ClaimUpdateType::OnDelete.as_str()].contains(&strategy) {
         return;
     }
     let field = "spec.volumeClaimTemplates";

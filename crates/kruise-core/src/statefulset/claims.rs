@@ -1,7 +1,7 @@
 //! Claims of pods: made with them, owned by whom their policy says, grown with their template (AS-81 … AS-90).
 
 use kruise_api::reasons::event;
-use kruise_api::{annotations, names};
+use kruise_api::{Kind, annotations, apps::statefulset::StatefulSet, names};
 use serde_json::{Value, json};
 
 use super::ordinals::Ordinal;
@@ -231,7 +231,7 @@ fn own(view: &View, pod: &PodView, claim: &Claim, wanted: Owner) -> Option<Write
 /// Neither controller nor blocking: the set does not manage its claims, it only takes them along.
 fn set_reference(view: &View) -> Value {
     let version = format!("{}/v1beta1", names::APPS_GROUP);
-    json!({"apiVersion": version, "kind": "StatefulSet", "name": view.name, "uid": view.uid.as_str()})
+    json!({"apiVersion": version, "kind": StatefulSet::KIND, "name": view.name, "uid": view.uid.as_str()})
 }
 
 fn pod_reference(pod: &PodView) -> Value {

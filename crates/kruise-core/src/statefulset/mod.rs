@@ -16,7 +16,7 @@
 pub mod admission;
 mod claims;
 mod create;
-mod ordinals;
+pub(crate) mod ordinals;
 mod plan;
 mod scale;
 mod spec;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kruise_api::apps::statefulset::{ClaimRetention, ClaimUpdateType, PodManagementPolicy};
 use serde_json::Value;
 
 use super::ordinals::{Reserved, Slots};
@@ -101,15 +102,18 @@ impl Spec {
             match_labels: string_map(spec.pointer("/selector/matchLabels")),
             template: Data::of(&spec["template"]).map_err(|e| fault("spec.template", &e))?,
             claim_templates: read.list("volumeClaimTemplates").to_vec(),
-            claim_update: match read.text("volumeClaimUpdateStrategy/type") {
-                "OnPodRollingUpdate" => ClaimUpdate::OnPodRollingUpdate,
-                _ => ClaimUpdate::OnDelete,
+            claim_update: match ClaimUpdateType::from(read.text("volumeClaimUpdateStrategy/type")) {
+                ClaimUpdateType::OnPodRollingUpdate => ClaimUpdate::OnPodRollingUpdate,
+                ClaimUpdateType::OnDelete | ClaimUpdateType::Other(_) => ClaimUpdate::OnDelete,
             },
             service_name: read.text("serviceName").to_owned(),
-            management: match read.text("podManagementPolicy") {
-                "" | "OrderedReady" => Management::OrderedReady,
-                "Parallel" => Management::Parallel,
-                other => return Err(read.fault("podManagementPolicy", &format!("{other:?} is no policy"))),
+            management: match PodManagementPolicy::from(read.text("podManagementPolicy")) {
+                PodManagementPolicy::OrderedReady => Management::OrderedReady,
+                PodManagementPolicy::Parallel => Management::Parallel,
+                PodManagementPolicy::Other(none) if none.is_empty() => Management::OrderedReady,
+                PodManagementPolicy::Other(other) => {
+                    return Err(read.fault("podManagementPolicy", &format!("{other:?} is no policy")));
+                }
             },
             kind: Kind::read(&read)?,
             rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
@@ -163,10 +167,10 @@ impl Retention {
 
     /// An absent field keeps; an unknown word keeps everything (AS-82).
     fn read(policy: &Value) -> Self {
-        let keep = |key: &str| match policy.get(key).and_then(Value::as_str) {
-            None | Some("" | "Retain") => Some(Keep::Retain),
-            Some("Delete") => Some(Keep::Delete),
-            Some(_) => None,
+        let keep = |key: &str| match policy.get(key).and_then(Value::as_str).map(ClaimRetention::from) {
+            None | Some(ClaimRetention::Retain) => Some(Keep::Retain),
+            Some(ClaimRetention::Delete) => Some(Keep::Delete),
+            Some(ClaimRetention::Other(word)) => word.is_empty().then_some(Keep::Retain),
         };
         match (keep("whenDeleted"), keep("whenScaled")) {
             (Some(when_deleted), Some(when_scaled)) => Self { when_deleted, when_scaled },

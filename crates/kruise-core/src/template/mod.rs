@@ -3,6 +3,7 @@
 //! A different default changes revision bytes and would roll every workload: this set is part of the take-over contract.
 //! Never: enableServiceLinks, requests from limits, resizePolicy (pod-level defaults only, SM-91).
 
+use kruise_api::kubernetes::{PULL_ALWAYS, PULL_IF_NOT_PRESENT, RESTART_ALWAYS, phase};
 use serde_json::{Map, Value, json};
 
 use crate::gates::{Gate, Gates};
@@ -22,7 +23,7 @@ pub fn with_defaults(template: &Value, gates: &Gates) -> Result<Value, Unreadabl
 pub fn claim_with_defaults(claim: &Value) -> Result<Value, Unreadable> {
     let mut claim = canonical("PersistentVolumeClaim", claim)?;
     if let Some(status) = claim.get_mut("status").and_then(Value::as_object_mut) {
-        default(status, "phase", "Pending");
+        default(status, "phase", phase::PENDING);
     }
     if let Some(resources) = claim.pointer_mut("/spec/resources") {
         round_up(resources);
@@ -32,7 +33,7 @@ pub fn claim_with_defaults(claim: &Value) -> Result<Value, Unreadable> {
 
 fn pod(spec: &mut Map<String, Value>, gates: &Gates) {
     default(spec, "dnsPolicy", "ClusterFirst");
-    default(spec, "restartPolicy", "Always");
+    default(spec, "restartPolicy", RESTART_ALWAYS);
     default(spec, "securityContext", json!({}));
     default(spec, "terminationGracePeriodSeconds", 30);
     default(spec, "schedulerName", "default-scheduler");
@@ -63,8 +64,8 @@ fn container(one: &mut Map<String, Value>, pull: Pull) {
     default(one, "terminationMessagePolicy", "File");
     let image = one.get("image").and_then(Value::as_str).unwrap_or_default();
     let policy = match pull {
-        Pull::ByTag if !is_latest(image) => "IfNotPresent",
-        Pull::ByTag | Pull::Always => "Always",
+        Pull::ByTag if !is_latest(image) => PULL_IF_NOT_PRESENT,
+        Pull::ByTag | Pull::Always => PULL_ALWAYS,
     };
     default(one, "imagePullPolicy", policy);
     shared(one);

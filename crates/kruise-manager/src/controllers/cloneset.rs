@@ -15,6 +15,7 @@ use kruise_runtime::controller::Turn;
 use super::workload::{Context, Planned, failures};
 use crate::objects::{Claim, CloneSet, CloneSetKind, index};
 use crate::stores::Stores;
+use kruise_api::names::component;
 
 /// With the manager's flag for CS-35.
 pub struct CloneSets(pub PreparingDelete);
@@ -22,7 +23,7 @@ pub struct CloneSets(pub PreparingDelete);
 impl Planned for CloneSets {
     type Kind = CloneSetKind;
     type View = View;
-    const CONTROLLER: &'static str = "cloneset-controller";
+    const CONTROLLER: &'static str = component::CLONESET;
 
     fn store(stores: &Stores) -> &Arc<Store<CloneSet>> {
         &stores.clonesets

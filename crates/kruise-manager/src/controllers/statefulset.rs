@@ -18,13 +18,14 @@ use kruise_runtime::queue::Queue;
 use super::workload::{Context, Planned, failures};
 use crate::objects::{Claim, Pod, StatefulSet, StatefulSetKind, index};
 use crate::stores::Stores;
+use kruise_api::names::component;
 
 pub struct StatefulSets;
 
 impl Planned for StatefulSets {
     type Kind = StatefulSetKind;
     type View = View;
-    const CONTROLLER: &'static str = "statefulset-controller";
+    const CONTROLLER: &'static str = component::STATEFULSET;
 
     fn store(stores: &Stores) -> &Arc<Store<StatefulSet>> {
         &stores.statefulsets

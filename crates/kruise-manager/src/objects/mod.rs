@@ -16,7 +16,10 @@ pub use pod::Pod;
 pub use pull_job::PullJob;
 pub use revision::Revision;
 pub use storage_class::StorageClass;
-pub use workload::{CloneSet, CloneSetKind, Kind, StatefulSet, StatefulSetKind, Stored};
+pub use workload::{
+    CloneSet, CloneSetKind, Kind, NativeStatefulSet, PersistentPodState, StatefulSet, StatefulSetKind,
+    Stored, target_entry,
+};
 
 use std::sync::Arc;
 
@@ -33,6 +36,8 @@ pub mod index {
     pub const ORPHAN: Index = Index::Other("orphan");
     /// Claims that carry an instance id, by namespace.
     pub const INSTANCE: Index = Index::Other("instance");
+    /// Objects that point to a workload, by that workload.
+    pub const TARGET: Index = Index::Other("target");
 }
 
 /// Metadata that every slim type needs.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kruise_api::labels::{NODE_TYPE, NODE_TYPE_VIRTUAL_KUBELET};
 use kruise_runtime::cache::{Cached, Index};
 use kruise_runtime::{Key, Resource, Scope};
 use serde::Deserialize;
@@ -28,7 +29,7 @@ impl Node {
 
     /// A virtual node has no container runtime of its own, so our daemon is not there.
     pub fn is_virtual(&self) -> bool {
-        self.labels().get("type").is_some_and(|kind| kind == "virtual-kubelet")
+        self.labels().get(NODE_TYPE).is_some_and(|kind| kind == NODE_TYPE_VIRTUAL_KUBELET)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Admission of CloneSets (CS-100 … CS-106).
 
+use kruise_api::parts::PodUpdatePolicy;
 use kruise_core::admission::Faults;
 use kruise_core::cloneset::admission::{self, Named};
 use kruise_core::gates::Gates;
@@ -27,7 +28,7 @@ impl Rules for CloneSet {
         if let Some(strategy) = strategy
             && strategy.get("type").is_none_or(|kind| kind.is_null() || kind == "")
         {
-            strategy.insert("type".to_owned(), json!("ReCreate"));
+            strategy.insert("type".to_owned(), json!(PodUpdatePolicy::ReCreate));
         }
     }
 

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 /// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
 /// installed configuration of the original, which fails closed, does not lock these kinds.
-const WITHOUT_RULES_YET: [&str; 24] = [
-    "/mutate-pod",
+const WITHOUT_RULES_YET: [&str; 22] = [
     "/validate-pod",
     "/validate-apps-deployment",
     "/validate-apps-replicaset",
@@ -25,7 +24,6 @@ const WITHOUT_RULES_YET: [&str; 24] = [
     "imagelistpulljob",
     "imagepulljob",
     "nodeimage",
-    "persistentpodstate",
     "podprobemarker",
     "resourcedistribution",
     "sidecarset",
@@ -44,6 +42,9 @@ pub fn without_rules_yet() -> impl Iterator<Item = String> {
     })
 }
 
+/// Rules without defaults: nothing of it is mutated, and deletions pass unseen.
+const ONLY_VALIDATED: (&str, &str) = ("persistentpodstate", "persistentpodstates");
+
 /// Kinds of ours with rules, and their plurals.
 const KINDS: [(&str, &str); 2] = [("cloneset", "clonesets"), ("statefulset", "statefulsets")];
 
@@ -56,9 +57,11 @@ pub fn mutating() -> Vec<Value> {
 /// Entries of `kruise-validating-webhook-configuration`.
 pub fn validating() -> Vec<Value> {
     let operations = ["CREATE", "UPDATE", "DELETE"];
-    KINDS
-        .map(|(kind, plural)| entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &operations))
-        .into()
+    let all =
+        KINDS.map(|(kind, plural)| entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &operations));
+    let (kind, plural) = ONLY_VALIDATED;
+    let states = entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &["CREATE", "UPDATE"]);
+    all.into_iter().chain([states]).collect()
 }
 
 /// Names of the CRDs that convert by webhook.

@@ -4,36 +4,37 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use kruise_api::{env, names};
 use kruise_runtime::certs::{Address, Location, Policy};
 
 #[derive(Debug, Args)]
 pub struct WebhookFlags {
     /// Port of the webhook server on all addresses; 0 switches it off
-    #[arg(long, env = "WEBHOOK_PORT", default_value_t = 9876)]
+    #[arg(long, env = env::WEBHOOK_PORT, default_value_t = 9876)]
     pub webhook_port: u16,
 
     /// Name or address under which the API server reaches this process; empty for the service
-    #[arg(long, env = "WEBHOOK_HOST", default_value = "")]
+    #[arg(long, env = env::WEBHOOK_HOST, default_value = "")]
     pub webhook_host: String,
 
     /// Directory of the certificates, where they are kept in files
-    #[arg(long, env = "WEBHOOK_CERT_DIR", default_value = "")]
+    #[arg(long, env = env::WEBHOOK_CERT_DIR, default_value = "")]
     pub webhook_cert_dir: String,
 
     /// fs keeps certificates in the directory, anything else in the secret; empty means fs with a host, else the secret
-    #[arg(long, env = "WEBHOOK_CERT_WRITER", default_value = "")]
+    #[arg(long, env = env::WEBHOOK_CERT_WRITER, default_value = "")]
     pub webhook_cert_writer: String,
 
     /// Secret of the certificates, in the manager's namespace
-    #[arg(long, env = "SECRET_NAME", default_value = "kruise-webhook-certs")]
+    #[arg(long, env = env::SECRET_NAME, default_value = names::WEBHOOK_CERTS_SECRET)]
     pub webhook_secret_name: String,
 
     /// Service in front of the webhook server, in the manager's namespace
-    #[arg(long, env = "SERVICE_NAME", default_value = "kruise-webhook-service")]
+    #[arg(long, env = env::SERVICE_NAME, default_value = names::WEBHOOK_SERVICE)]
     pub webhook_service_name: String,
 
     /// How long before its end a certificate is renewed: 90d, 6m or 1y; anything else means 180 days
-    #[arg(long, env = "CERTS_RENEW_BEFORE", default_value = "")]
+    #[arg(long, env = env::CERTS_RENEW_BEFORE, default_value = "")]
     pub certs_renew_before: String,
 
     /// When it is reported that the webhook server is still not ready
@@ -41,7 +42,7 @@ pub struct WebhookFlags {
     pub webhook_initialize_timeout: Duration,
 
     /// Namespace of the manager's own objects
-    #[arg(long, env = "POD_NAMESPACE", default_value = "kruise-system")]
+    #[arg(long, env = env::POD_NAMESPACE, default_value = names::NAMESPACE)]
     pub pod_namespace: String,
 }
 
@@ -66,7 +67,7 @@ impl WebhookFlags {
             return Location::Secret { namespace, name };
         }
         if self.webhook_cert_dir.is_empty() {
-            return Location::Directory(std::env::temp_dir().join("kruise-webhook-certs"));
+            return Location::Directory(std::env::temp_dir().join(names::WEBHOOK_CERTS_SECRET));
         }
         Location::Directory(PathBuf::from(&self.webhook_cert_dir))
     }
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn wc_2_where_certificates_are() {
         let secret =
-            Location::Secret { namespace: "kruise-system".into(), name: "kruise-webhook-certs".into() };
+            Location::Secret { namespace: names::NAMESPACE.into(), name: names::WEBHOOK_CERTS_SECRET.into() };
         let dir = Location::Directory("/certs".into());
 
         assert_eq!(read("manager").location(Source::Ours), secret);

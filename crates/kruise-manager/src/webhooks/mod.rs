@@ -4,6 +4,7 @@ mod cloneset;
 mod configuration;
 mod dry_run;
 pub mod flags;
+mod persistentpodstate;
 mod start;
 mod statefulset;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use kruise_core::gates::Gates;
 use kruise_core::statefulset::admission::Storage;
 use kruise_runtime::Key;
 use kruise_runtime::metrics::Metrics;
-use kruise_runtime::webhook::{Answer, Handler, Operation, Request, Webhooks};
+use kruise_runtime::webhook::{Answer, Handler, Operation, Request, Webhooks, patch};
 use kube::Client;
 use serde_json::Value;
 
@@ -33,16 +34,17 @@ pub struct Context {
     pub client: Client,
     pub stores: Arc<Stores>,
     pub gates: Gates,
+    /// Of the installation, where the administrator's configuration is.
+    pub namespace: String,
 }
 
-/// The path that CRDs call.
-const CONVERT: &str = "/convert";
 /// Charts of older releases call the same handlers with this before the kind.
 const OLDER: &str = "v1alpha1-";
 
 pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
-    let mut webhooks = Webhooks::new(metrics)
-        .conversion(CONVERT, |object, to| kruise_api::convert(object, to).map_err(|error| error.to_string()));
+    let mut webhooks = Webhooks::new(metrics).conversion(kruise_api::names::CONVERT_PATH, |object, to| {
+        kruise_api::convert(object, to).map_err(|error| error.to_string())
+    });
     for prefix in ["", OLDER] {
         webhooks = webhooks
             .admission(&format!("/mutate-apps-kruise-io-{prefix}cloneset"), mutate::<CloneSet>(cx))
@@ -52,9 +54,38 @@ pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
                 &format!("/validate-apps-kruise-io-{prefix}statefulset"),
                 validate::<StatefulSet>(cx, storage),
             );
+        let path = format!("/validate-apps-kruise-io-{prefix}persistentpodstate");
+        webhooks = webhooks.admission(&path, validate_pod_state(cx));
     }
+    webhooks = webhooks.admission("/mutate-pod", mutate_pod(cx));
     configuration::without_rules_yet().fold(webhooks, |webhooks, path| {
         webhooks.admission(&path, Arc::new(|_| async { Answer::allowed() }.boxed()))
+    })
+}
+
+/// Steps in the order of PP-22; so far there is one.
+fn mutate_pod(cx: &Arc<Context>) -> Handler {
+    let cx = Arc::clone(cx);
+    Arc::new(move |request| {
+        let mut pod = request.object.clone();
+        if request.operation == Operation::Create {
+            persistentpodstate::placed(&cx.stores, &request.namespace, &mut pod);
+        }
+        let answer = Answer::patched(patch(&request.object, &pod));
+        async move { answer }.boxed()
+    })
+}
+
+fn validate_pod_state(cx: &Arc<Context>) -> Handler {
+    let cx = Arc::clone(cx);
+    Arc::new(move |request| {
+        let cx = Arc::clone(&cx);
+        async move {
+            let supported = persistentpodstate::supported(&cx.client, &cx.namespace).await;
+            let rival = persistentpodstate::rival(&cx.stores, &request);
+            persistentpodstate::validate(&request, rival.as_deref(), &supported)
+        }
+        .boxed()
     })
 }
 

@@ -42,7 +42,7 @@ pub async fn start(
         address: flags.address(),
         configurations: configurations(),
         crds: configuration::conversion_crds(),
-        convert_path: super::CONVERT,
+        convert_path: kruise_api::names::CONVERT_PATH,
         serving: serving.clone(),
         state: sender,
     };

@@ -1,10 +1,12 @@
 //! The same phases done by a manager: workloads are created and changed, the manager does the rest.
 
 use k8s_openapi::api::core::v1::Namespace;
+use kruise_api::Kind as _;
+use kruise_api::apps::{cloneset::CloneSet, statefulset::StatefulSet};
+use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use kruise_sim::kubelet::Pod;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::observe::{self, Observer, Seen};
@@ -85,7 +87,7 @@ impl Run {
         let env = json!([{"name": "GENERATION", "value": "2"}]);
         let containers = json!([{"name": "main", "image": IMAGES.1, "env": env}]);
         let change = json!({"spec": {
-            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "ReCreate"}},
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": PodUpdatePolicy::ReCreate}},
             "template": {"spec": {"containers": containers}},
         }});
         let old = self.observer.uids();
@@ -119,14 +121,17 @@ impl Run {
 impl Kind {
     pub fn name(self) -> &'static str {
         match self {
-            Self::Cloneset => "CloneSet",
-            Self::Statefulset => "StatefulSet",
+            Self::Cloneset => CloneSet::KIND,
+            Self::Statefulset => StatefulSet::KIND,
         }
     }
 }
 
 fn workloads(kind: Kind, client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind.name()));
+    let kind = match kind {
+        Kind::Cloneset => ApiResource::erase::<CloneSet>(&()),
+        Kind::Statefulset => ApiResource::erase::<StatefulSet>(&()),
+    };
     Api::namespaced_with(client.clone(), namespace, &kind)
 }
 
@@ -137,13 +142,13 @@ fn workload(kind: Kind, name: &str, replicas: usize) -> Result<DynamicObject, Te
         Kind::Statefulset => json!([{"conditionType": "InPlaceUpdateReady"}]),
     };
     let mut object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": kind.name(),
+        "apiVersion": CloneSet::api_version(&()), "kind": kind.name(),
         "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
-                "podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": "20%", "partition": 0,
+            "updateStrategy": {"type": UpdateType::RollingUpdate, "rollingUpdate": {
+                "podUpdatePolicy": PodUpdatePolicy::InPlaceIfPossible, "maxUnavailable": "20%", "partition": 0,
             }},
             "template": {
                 "metadata": {"labels": {"app": name}},

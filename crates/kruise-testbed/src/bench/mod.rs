@@ -109,6 +109,7 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
     let stage = Stage { client, audit: audit::Log::at(Some(cluster.audit_log())), settings };
     observe::nodes_ready(&stage.client, settings.nodes).await?;
     crate::crds::install(&stage.client).await?;
+    crate::manager::namespace(&stage.client).await?;
     for (name, command) in &settings.managers {
         let manager = managed::start(&cluster, command)?;
         report.add(name, managed::run(&stage, &manager).await?);

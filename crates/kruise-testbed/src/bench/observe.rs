@@ -14,8 +14,8 @@ use tokio::sync::watch;
 
 use crate::{TestbedError, wait};
 
-/// Longer than the slowest manager took for the largest run.
-const PATIENCE: Duration = Duration::from_mins(30);
+/// A manager that changes no pod for this long is stuck, however large the run.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Pods by name.
 pub type Seen = HashMap<String, Pod>;
@@ -51,16 +51,18 @@ impl Observer {
     /// Waits until `ok` holds for all pods together.
     pub async fn until(&self, what: &str, ok: impl Fn(&Seen) -> bool) -> Result<(), TestbedError> {
         let mut pods = self.pods.clone();
-        let outcome = tokio::time::timeout(PATIENCE, pods.wait_for(ok)).await.map(|seen| seen.map(drop));
-        match outcome {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(TestbedError::Unfit(error.to_string())),
-            Err(_) => {
-                let seconds = PATIENCE.as_secs();
-                let last = format!("{} pods", self.pods.borrow().len());
-                Err(TestbedError::Waited { what: what.into(), seconds, last })
+        while !ok(&pods.borrow_and_update()) {
+            match tokio::time::timeout(PATIENCE, pods.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(TestbedError::Unfit(error.to_string())),
+                Err(_) => {
+                    let last = format!("{} pods and no change since", pods.borrow().len());
+                    let seconds = PATIENCE.as_secs();
+                    return Err(TestbedError::Waited { what: what.into(), seconds, last });
+                }
             }
         }
+        Ok(())
     }
 
     /// Which pods there are.

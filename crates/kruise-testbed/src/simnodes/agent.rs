@@ -9,7 +9,7 @@ use http::Request;
 use jiff::Timestamp;
 use kruise_sim::kubelet::{Knobs, Pod, Step};
 use kube::Client;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -183,12 +183,11 @@ async fn explain(job: &Job, error: &kube::Error) {
 
 async fn write(client: &Client, job: &Job) -> Result<Option<u64>, kube::Error> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", job.namespace, job.name);
-    let json = |value: &serde_json::Value| serde_json::to_vec(value).map_err(kube::Error::SerdeError);
     let request = match &job.step {
         Step::Patch(patch) => Request::patch(format!("{path}/status"))
             .header(http::header::CONTENT_TYPE, "application/json-patch+json")
             .header(http::header::ACCEPT, METADATA_ONLY)
-            .body(json(&json!(patch))?),
+            .body(json(patch)?),
         Step::Remove => Request::delete(path)
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(http::header::ACCEPT, METADATA_ONLY)
@@ -198,4 +197,8 @@ async fn write(client: &Client, job: &Job) -> Result<Option<u64>, kube::Error> {
     let request = request.map_err(kube::Error::HttpError)?;
     let written: Written = client.request(request).await?;
     Ok(written.metadata.resource_version.parse().ok())
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, kube::Error> {
+    serde_json::to_vec(value).map_err(kube::Error::SerdeError)
 }

@@ -4,11 +4,11 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kruise_sim::kubelet::{Behaviour, Which};
+use kruise_testbed::daemon;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::daemon::play_daemon;
 use super::{Live, clonesets, image_of, is_available, names, restarts, runs, status_of, uids, web};
 use crate::workload::watcher::Pods;
 use crate::workload::web::containers;
@@ -150,6 +150,10 @@ async fn scenario_15_image_then_environment() {
     assert_eq!(names(&after), names(&before));
     assert_eq!(batches(&after[0]), [json!(["first"]), json!(["second"])]);
     assert_eq!((value(&after[0]).as_str(), restarts(&after[0], "first")), ("new", 1));
+}
+
+async fn play_daemon(live: &Live, pod: &Pod) {
+    live.patch_pod(&pod.name_any(), daemon::report(pod)).await;
 }
 
 /// The daemon reports now, and again when the pod has come to what is waited for.

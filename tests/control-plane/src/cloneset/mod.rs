@@ -10,7 +10,6 @@ mod claims;
 mod conditions;
 mod crash;
 mod create;
-mod daemon;
 mod delete;
 mod inplace;
 mod lifecycle;

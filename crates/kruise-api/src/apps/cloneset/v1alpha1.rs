@@ -1,23 +1,23 @@
 //! CloneSet v1alpha1: rollout settings lie flat under `updateStrategy`, claim reuse is negated.
 //! The rest, status included, is the hub's.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
-use super::v1beta1::CloneSetStatus;
+use super::v1beta1::{self, CloneSetStatus};
 use crate::{
     annotations,
     convert::json::{Object, annotation, child, child_mut, label, set_annotation, text},
-    crd::rules,
+    crd::{
+        older::{at, describe, with, without},
+        rules, schema,
+    },
     kind::kind,
     labels,
     names::APPS_GROUP,
-    parts::{
-        Extra, InPlaceUpdateStrategy, IntOrString, LabelSelector, Lifecycle, RawClaims, RawTemplate,
-        UpdatePriorityStrategy, UpdateScatterTerm,
-    },
+    parts::{self, Extra, InPlaceUpdateStrategy, PodUpdatePolicy},
     wire_enum::wire_enum,
 };
 
@@ -25,92 +25,40 @@ kind! {
     /// Runs a number of equal pods without fixed order, scales them and updates them, in place where that is possible.
     Namespaced CloneSet(APPS_GROUP, "v1alpha1", "clonesets") {
         /// What should run.
+        #[schemars(transform = spec)]
         spec: CloneSetSpec,
         status: CloneSetStatus,
     }
 }
 
 /// What should run.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::cloneset::v1alpha1_stands_still, transform = rules::cloneset::deadline)]
-pub struct CloneSetSpec {
-    /// Hooks that hold a pod before it is deleted, updated in place, or counted as normal.
-    pub lifecycle: Option<Lifecycle>,
-    /// Seconds a pod must be ready before it counts as available.
-    #[schemars(range(min = 0))]
-    pub min_ready_seconds: Option<i32>,
-    /// Seconds without progress after which the condition Progressing becomes False. No deadline if not given.
-    pub progress_deadline_seconds: Option<i32>,
-    /// How many pods should run. 1 if not given.
-    #[schemars(range(min = 0))]
-    pub replicas: Option<i32>,
-    /// How many old revisions are kept for going back. 10 if not given.
-    #[schemars(range(min = 0))]
-    pub revision_history_limit: Option<i32>,
-    /// How pods are created and deleted.
-    pub scale_strategy: Option<CloneSetScaleStrategy>,
-    /// Which pods belong to this object. Must match the labels of the template and cannot be changed.
-    #[schemars(transform = rules::workload_selector)]
-    pub selector: LabelSelector,
-    /// The pod to run.
-    pub template: RawTemplate,
-    /// How pods are brought to a changed template.
-    pub update_strategy: Option<CloneSetUpdateStrategy>,
-    /// Claims made for each pod, one per template.
-    #[serde(default, deserialize_with = "crate::parts::null_too")]
-    pub volume_claim_templates: Option<RawClaims>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
+pub type CloneSetSpec = v1beta1::CloneSetSpec<CloneSetScaleStrategy, CloneSetUpdateStrategy>;
 
 /// How pods are created and deleted.
+pub type CloneSetScaleStrategy = v1beta1::CloneSetScaleStrategy<ClaimReuse>;
+
+/// How pods are brought to a changed template: the hub's settings of RollingUpdate, one level higher.
+pub type CloneSetUpdateStrategy = v1beta1::RollingUpdateCloneSet<Policy>;
+
+/// What the scale strategy says the other way round in the hub.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CloneSetScaleStrategy {
+pub struct ClaimReuse {
     /// Deletes claims of deleted pods instead of giving them to new pods.
     #[serde(rename = "disablePVCReuse")]
     pub disable_pvc_reuse: Option<bool>,
-    /// How many pods may be unavailable while new ones are being created. No limit if not given.
-    #[schemars(transform = rules::amount)]
-    pub max_unavailable: Option<IntOrString>,
-    /// Names of pods to delete first. Names of pods that are gone are removed by the controller.
-    #[schemars(transform = rules::set)]
-    pub pods_to_delete: Option<Vec<String>>,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
 }
 
-/// How pods are brought to a changed template.
+/// What the update strategy has under another name than in the hub.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::cloneset::v1alpha1_no_surge_in_place)]
-pub struct CloneSetUpdateStrategy {
-    /// Settings of in-place updates. Image pre-download is set by annotations in this version.
-    pub in_place_update_strategy: Option<InPlaceUpdateStrategy>,
-    /// How many pods may run above the wanted number during an update. 0 if not given.
-    #[schemars(transform = rules::amount)]
-    pub max_surge: Option<IntOrString>,
-    /// How many pods may be unavailable during an update. 20% if not given.
-    #[schemars(transform = rules::amount)]
-    pub max_unavailable: Option<IntOrString>,
-    /// How many pods stay on the old revision. 0 if not given.
-    #[schemars(transform = rules::amount)]
-    pub partition: Option<IntOrString>,
-    /// Stops updating pods; scaling goes on.
-    pub paused: Option<bool>,
-    /// Which pods are updated first.
-    pub priority_strategy: Option<UpdatePriorityStrategy>,
-    /// Which pods are spread over the update.
-    #[schemars(transform = rules::keyed_by_key_and_value)]
-    pub scatter_strategy: Option<Vec<UpdateScatterTerm>>,
+pub struct Policy {
     /// How one pod is updated. ReCreate if not given. OnDelete shows here for objects written as v1beta1.
     pub r#type: Option<UpdateType>,
     /// Fields of newer releases.
@@ -132,6 +80,28 @@ wire_enum! {
         /// Wait until somebody deletes it.
         OnDelete = "OnDelete",
     }
+}
+
+fn spec(schema: &mut Schema) {
+    schema.remove(rules::VALIDATIONS);
+    rules::cloneset::v1alpha1_stands_still(schema);
+    rules::cloneset::deadline(schema);
+    if let Some(scale) = at(schema, &["scaleStrategy"]) {
+        without(scale, &["enablePVCReuse", "excludePreparingDelete"]);
+        with::<ClaimReuse>(scale);
+    }
+    let Some(strategy) = at(schema, &["updateStrategy"]) else { return };
+    describe(strategy, &[], "How pods are brought to a changed template.");
+    without(strategy, &["podUpdatePolicy"]);
+    with::<Policy>(strategy);
+    strategy.remove(rules::VALIDATIONS);
+    rules::cloneset::v1alpha1_no_surge_in_place(strategy);
+    // Image pre-download is a matter of annotations here: fields with its name mean nothing and are not checked.
+    if let Some(in_place) = at(strategy, &["inPlaceUpdateStrategy"]) {
+        *in_place = schema::of::<InPlaceUpdateStrategy>();
+    }
+    let text = "Settings of in-place updates. Image pre-download is set by annotations in this version.";
+    describe(strategy, &["inPlaceUpdateStrategy"], text);
 }
 
 /// Fields that v1alpha1 keeps flat and v1beta1 keeps under `rollingUpdate`.
@@ -203,16 +173,21 @@ pub(crate) fn spec_up(spec: &mut Object) {
         .filter_map(|field| Some(((*field).to_owned(), strategy.shift_remove(*field)?)))
         .collect();
     let policy = policy.as_ref().and_then(Value::as_str).unwrap_or_default();
-    if policy == "OnDelete" {
-        strategy.insert("type".to_owned(), json!("OnDelete"));
+    let policy = UpdateType::from(policy);
+    if policy == UpdateType::OnDelete {
+        strategy.insert("type".to_owned(), json!(parts::UpdateType::OnDelete));
         return;
     }
     if let Some(in_place) = child(&mut rolling, "inPlaceUpdateStrategy") {
         in_place.retain(|field, _| PRE_DOWNLOAD.iter().all(|(ignored, _)| field != ignored));
     }
-    let policy = if matches!(policy, "InPlaceIfPossible" | "InPlaceOnly") { policy } else { "ReCreate" };
+    let policy = match policy {
+        UpdateType::InPlaceIfPossible => PodUpdatePolicy::InPlaceIfPossible,
+        UpdateType::InPlaceOnly => PodUpdatePolicy::InPlaceOnly,
+        UpdateType::ReCreate | UpdateType::OnDelete | UpdateType::Other(_) => PodUpdatePolicy::ReCreate,
+    };
     rolling.insert("podUpdatePolicy".to_owned(), json!(policy));
-    strategy.insert("type".to_owned(), json!("RollingUpdate"));
+    strategy.insert("type".to_owned(), json!(parts::UpdateType::RollingUpdate));
     strategy.insert("rollingUpdate".to_owned(), Value::Object(rolling));
 }
 
@@ -229,7 +204,7 @@ fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
         return downloads;
     };
     let rolling = strategy.shift_remove("rollingUpdate");
-    let on_delete = strategy.get("type").is_some_and(|kind| kind == "OnDelete");
+    let on_delete = strategy.get("type").is_some_and(|kind| kind == parts::UpdateType::OnDelete.as_str());
     let Some(Value::Object(mut rolling)) = rolling else {
         if !on_delete {
             strategy.shift_remove("type");
@@ -251,7 +226,7 @@ fn spec_down(spec: &mut Object) -> Vec<(&'static str, String)> {
         }
     }
     if !on_delete {
-        strategy.insert("type".to_owned(), policy.unwrap_or_else(|| json!("ReCreate")));
+        strategy.insert("type".to_owned(), policy.unwrap_or_else(|| json!(UpdateType::ReCreate)));
     }
     downloads
 }
@@ -271,7 +246,10 @@ pub(crate) fn has_old_shape(spec: &Object) -> bool {
     let flat = strategy.is_some_and(|strategy| {
         let kind = strategy.get("type").and_then(Value::as_str).unwrap_or_default();
         ROLLING.iter().any(|field| strategy.contains_key(*field))
-            || matches!(kind, "ReCreate" | "InPlaceIfPossible" | "InPlaceOnly")
+            || matches!(
+                UpdateType::from(kind),
+                UpdateType::ReCreate | UpdateType::InPlaceIfPossible | UpdateType::InPlaceOnly
+            )
     });
     let scale = spec.get("scaleStrategy");
     let new_reuse = scale.is_some_and(|scale| scale.get("enablePVCReuse").is_some());

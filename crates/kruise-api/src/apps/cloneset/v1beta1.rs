@@ -28,7 +28,7 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::cloneset::stands_still, transform = rules::cloneset::deadline)]
-pub struct CloneSetSpec {
+pub struct CloneSetSpec<S = CloneSetScaleStrategy, U = CloneSetUpdateStrategy> {
     /// Hooks that hold a pod before it is deleted, updated in place, or counted as normal.
     pub lifecycle: Option<Lifecycle>,
     /// Seconds a pod must be ready before it counts as available.
@@ -43,14 +43,14 @@ pub struct CloneSetSpec {
     #[schemars(range(min = 0))]
     pub revision_history_limit: Option<i32>,
     /// How pods are created and deleted.
-    pub scale_strategy: Option<CloneSetScaleStrategy>,
+    pub scale_strategy: Option<S>,
     /// Which pods belong to this object. Must match the labels of the template and cannot be changed.
     #[schemars(transform = rules::workload_selector)]
     pub selector: LabelSelector,
     /// The pod to run.
     pub template: RawTemplate,
     /// How pods are brought to a changed template.
-    pub update_strategy: Option<CloneSetUpdateStrategy>,
+    pub update_strategy: Option<U>,
     /// Claims made for each pod, one per template.
     #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volume_claim_templates: Option<RawClaims>,
@@ -64,7 +64,7 @@ pub struct CloneSetSpec {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CloneSetScaleStrategy {
+pub struct CloneSetScaleStrategy<X = Extra> {
     /// Gives claims of deleted pods to new pods instead of deleting them.
     #[serde(rename = "enablePVCReuse")]
     #[schemars(extend("x-default" = false))]
@@ -77,10 +77,10 @@ pub struct CloneSetScaleStrategy {
     /// Names of pods to delete first. Names of pods that are gone are removed by the controller.
     #[schemars(transform = rules::set)]
     pub pods_to_delete: Option<Vec<String>>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// How pods are brought to a changed template.
@@ -103,7 +103,7 @@ pub struct CloneSetUpdateStrategy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::cloneset::no_surge_in_place)]
-pub struct RollingUpdateCloneSet {
+pub struct RollingUpdateCloneSet<X = Extra> {
     /// Settings of in-place updates.
     #[schemars(transform = rules::cloneset::pre_download)]
     pub in_place_update_strategy: Option<InPlaceUpdateStrategy>,
@@ -125,10 +125,10 @@ pub struct RollingUpdateCloneSet {
     /// Which pods are spread over the update.
     #[schemars(transform = rules::keyed_by_key_and_value)]
     pub scatter_strategy: Option<Vec<UpdateScatterTerm>>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// What the controller observed last.

@@ -1,148 +1,68 @@
 //! DaemonSet v1alpha1: partitioned scaling is an annotation, the update type `Surging` still exists, and the revision
 //! in the status has another name.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
+use super::v1beta1::{self, DaemonSetSpec};
 use crate::{
     annotations::DAEMONSET_PROGRESSIVE_CREATE,
     convert::json::{Object, annotation, child, child_mut, rename, set_annotation},
-    crd::rules,
+    crd::{
+        older::{at, with, without},
+        rules,
+    },
     kind::kind,
     labels::TRUE,
     names::APPS_GROUP,
-    parts::{Condition, Extra, IntOrString, LabelSelector, Lifecycle, RawTemplate, UpdateType},
-    wire_enum::wire_enum,
+    parts::Extra,
 };
 
 kind! {
     /// Runs one pod on every node that fits, updated step by step and in place where possible.
     Namespaced DaemonSet(APPS_GROUP, "v1alpha1", "daemonsets") {
         /// What should run.
+        #[schemars(transform = spec)]
         spec: DaemonSetSpec,
+        #[schemars(transform = status)]
         status: DaemonSetStatus,
     }
 }
 
-/// What should run.
+/// What the controller observed last.
+pub type DaemonSetStatus = v1beta1::DaemonSetStatus<Revision>;
+
+/// What the status has under another name than in the hub.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DaemonSetSpec {
-    /// How many pods may be created, deleted or updated in place at once. 250 if not given.
-    #[schemars(transform = rules::whole_amount)]
-    pub burst_replicas: Option<IntOrString>,
-    /// Hook that holds a pod before it is deleted. The in-place hook is not supported.
-    #[schemars(transform = rules::daemonset::lifecycle)]
-    pub lifecycle: Option<Lifecycle>,
-    /// Seconds a pod must be ready before it counts as available.
-    #[schemars(range(min = 0))]
-    pub min_ready_seconds: Option<i32>,
-    /// How many old revisions are kept for going back. 10 if not given.
-    #[schemars(range(min = 0))]
-    pub revision_history_limit: Option<i32>,
-    /// Which pods belong to this object. Must match the labels of the template and cannot be changed.
-    #[schemars(transform = rules::workload_selector)]
-    pub selector: LabelSelector,
-    /// The pod to run.
-    pub template: RawTemplate,
-    /// How pods are brought to a changed template.
-    pub update_strategy: Option<DaemonSetUpdateStrategy>,
+pub struct Revision {
+    /// Hash of the present template's revision.
+    pub daemon_set_hash: Option<String>,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
 }
 
-/// How pods are brought to a changed template.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DaemonSetUpdateStrategy {
-    /// Settings of RollingUpdate.
-    pub rolling_update: Option<RollingUpdateDaemonSet>,
-    /// RollingUpdate replaces pods step by step; OnDelete waits until pods are deleted by somebody else. RollingUpdate if not given.
-    pub r#type: Option<UpdateType>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
+/// Create the new pod first; the same as Standard with maxSurge.
+const SURGING: &str = "Surging";
 
-/// Settings of RollingUpdate.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::daemonset::v1alpha1_rolling_update)]
-pub struct RollingUpdateDaemonSet {
-    /// How many nodes may run an old and a new pod at once. Excludes maxUnavailable.
-    #[schemars(transform = rules::share)]
-    pub max_surge: Option<IntOrString>,
-    /// How many pods may be unavailable during an update. 1 if neither it nor maxSurge is given.
-    #[schemars(transform = rules::share)]
-    pub max_unavailable: Option<IntOrString>,
-    /// How many nodes stay on the old revision. 0 if not given.
-    #[schemars(transform = rules::share)]
-    pub partition: Option<IntOrString>,
-    /// Stops updating pods; everything else goes on.
-    pub paused: Option<bool>,
-    /// How one pod is replaced. Standard if not given.
-    pub rolling_update_type: Option<RollingUpdateType>,
-    /// Only pods on nodes that match are updated.
-    #[schemars(transform = rules::selector_valid)]
-    pub selector: Option<LabelSelector>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
-
-wire_enum! {
-    /// How one pod is replaced.
-    closed or empty enum RollingUpdateType {
-        /// Delete it and create a new one.
-        Standard = "Standard",
-        /// Create the new one first; the same as Standard with maxSurge.
-        Surging = "Surging",
-        /// Change it where it runs if the change allows that.
-        InPlaceIfPossible = "InPlaceIfPossible",
+fn spec(schema: &mut Schema) {
+    without(schema, &["scaleStrategy"]);
+    let Some(rolling) = at(schema, &["updateStrategy", "rollingUpdate"]) else { return };
+    rules::daemonset::surging(rolling);
+    let kind = at(rolling, &["rollingUpdateType"]).and_then(|kind| kind.get_mut("enum"));
+    if let Some(Value::Array(words)) = kind {
+        words.insert(1, json!(SURGING));
     }
 }
 
-/// What the controller observed last.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DaemonSetStatus {
-    /// Number of hash collisions that revision names had to avoid.
-    pub collision_count: Option<i32>,
-    /// What went well or wrong.
-    #[schemars(transform = rules::keyed_by_type)]
-    pub conditions: Option<Vec<Condition>>,
-    /// Nodes that run a pod and should.
-    pub current_number_scheduled: i32,
-    /// Hash of the present template's revision.
-    pub daemon_set_hash: Option<String>,
-    /// Nodes that should run a pod.
-    pub desired_number_scheduled: i32,
-    /// Nodes whose pod is available.
-    pub number_available: Option<i32>,
-    /// Nodes that run a pod and should not.
-    pub number_misscheduled: i32,
-    /// Nodes whose pod is ready.
-    pub number_ready: i32,
-    /// Nodes that should have an available pod and have none.
-    pub number_unavailable: Option<i32>,
-    /// Generation of the spec that this status belongs to.
-    pub observed_generation: Option<i64>,
-    /// Nodes whose pod runs the present template.
-    pub updated_number_scheduled: i32,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
+fn status(schema: &mut Schema) {
+    without(schema, &["updateRevision"]);
+    with::<Revision>(schema);
 }
 
 pub(crate) fn up(object: &mut Object) {
@@ -150,9 +70,9 @@ pub(crate) fn up(object: &mut Object) {
     if let Some(spec) = child(object, "spec") {
         let rolling = child(spec, "updateStrategy").and_then(|strategy| child(strategy, "rollingUpdate"));
         if let Some(Value::String(kind)) = rolling.and_then(|rolling| rolling.get_mut("rollingUpdateType"))
-            && kind == "Surging"
+            && kind == SURGING
         {
-            "Standard".clone_into(kind);
+            v1beta1::RollingUpdateType::Standard.as_str().clone_into(kind);
         }
         if partitioned && let Some(scale) = child_mut(spec, "scaleStrategy") {
             scale.insert("partitionedScaling".to_owned(), json!(true));

@@ -123,7 +123,7 @@ wire_enum! {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct DaemonSetStatus {
+pub struct DaemonSetStatus<X: Default = Extra> {
     /// Number of hash collisions that revision names had to avoid.
     pub collision_count: Option<i32>,
     /// What went well or wrong.
@@ -147,8 +147,8 @@ pub struct DaemonSetStatus {
     pub update_revision: Option<String>,
     /// Nodes whose pod runs the present template.
     pub updated_number_scheduled: i32,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }

@@ -28,15 +28,15 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::persistentpodstate::spec)]
-pub struct PersistentPodStateSpec {
+pub struct PersistentPodStateSpec<T = TopologyTerm> {
     /// Pod annotations to remember and give back.
     pub persistent_pod_annotations: Option<Vec<PersistentPodAnnotation>>,
     /// When a record may be dropped. WhenScaled if not given.
     pub persistent_pod_state_retention_policy: Option<RetentionPolicy>,
     /// Node labels that a pod should find again.
-    pub preferred_persistent_topology: Option<Vec<PreferredTopologyTerm>>,
+    pub preferred_persistent_topology: Option<Vec<PreferredTopologyTerm<T>>>,
     /// Node labels that a pod must find again.
-    pub required_persistent_topology: Option<TopologyTerm>,
+    pub required_persistent_topology: Option<T>,
     /// The workload. Cannot be changed.
     #[schemars(transform = rules::immutable)]
     pub target_ref: TargetReference,
@@ -71,9 +71,9 @@ wire_enum! {
 /// Node labels that a pod should find again, with a weight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PreferredTopologyTerm {
+pub struct PreferredTopologyTerm<T = TopologyTerm> {
     /// The node labels.
-    pub preference: TopologyTerm,
+    pub preference: T,
     /// Weight for the scheduler, from 1 to 100.
     #[schemars(range(min = 1, max = 100))]
     pub weight: i32,

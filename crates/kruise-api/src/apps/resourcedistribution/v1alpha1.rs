@@ -1,53 +1,43 @@
 //! ResourceDistribution v1alpha1: two fields have other names.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::v1beta1::NamespaceList;
+use super::v1beta1;
 use crate::{
     convert::json::{Object, child, items, rename},
-    crd::rules,
+    crd::{
+        older::{at, with, without},
+        rules,
+    },
     kind::kind,
     names::APPS_GROUP,
-    parts::{Extra, LabelSelector, RawJson, Time},
+    parts::{Extra, LabelSelector},
 };
 
 kind! {
     /// Copies a Secret or ConfigMap into many namespaces and keeps the copies equal.
     Cluster ResourceDistribution(APPS_GROUP, "v1alpha1", "resourcedistributions") {
         /// What is copied, and where.
+        #[schemars(transform = spec)]
         spec: ResourceDistributionSpec,
+        #[schemars(transform = status)]
         status: ResourceDistributionStatus,
     }
 }
 
 /// What is copied, and where.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceDistributionSpec {
-    /// The whole Secret or ConfigMap. Its kind and name cannot be changed.
-    #[schemars(transform = rules::resourcedistribution::resource)]
-    pub resource: RawJson,
-    /// The namespaces.
-    pub targets: DistributionTargets,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
+pub type ResourceDistributionSpec = v1beta1::ResourceDistributionSpec<Selector>;
 
-/// The namespaces: all that one of the first three selects, without the excluded ones.
+/// What the controller observed last.
+pub type ResourceDistributionStatus = v1beta1::ResourceDistributionStatus<Failed>;
+
+/// What the targets have under another name than in the hub.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DistributionTargets {
-    /// All namespaces but kube-system and kube-public.
-    pub all_namespaces: Option<bool>,
-    /// Namespaces that never get a copy.
-    pub excluded_namespaces: Option<NamespaceList>,
-    /// Namespaces by name. They need not exist yet.
-    pub included_namespaces: Option<NamespaceList>,
+pub struct Selector {
     /// Namespaces by their labels. An empty selector selects none.
     #[schemars(transform = rules::selector_valid)]
     pub namespace_label_selector: Option<LabelSelector>,
@@ -57,47 +47,31 @@ pub struct DistributionTargets {
     pub extra: Extra,
 }
 
-/// What the controller observed last.
+/// What a condition has under another name than in the hub.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ResourceDistributionStatus {
-    /// What failed, and where. Always the same six.
-    #[schemars(transform = rules::keyed_by_type)]
-    pub conditions: Option<Vec<DistributionCondition>>,
-    /// Namespaces that should have a copy.
-    pub desired: Option<i32>,
-    /// Namespaces without a right copy.
-    pub failed: Option<i32>,
-    /// Generation of the spec that this status belongs to.
-    pub observed_generation: Option<i64>,
-    /// Namespaces with a right copy.
-    pub succeeded: Option<i32>,
+#[serde(rename_all = "camelCase")]
+pub struct Failed {
+    /// Where it happened.
+    pub failed_namespace: Option<Vec<String>>,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
 }
 
-/// One kind of failure.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DistributionCondition {
-    /// Where it happened.
-    pub failed_namespace: Option<Vec<String>>,
-    /// When the status last changed.
-    pub last_transition_time: Option<Time>,
-    /// Text of the last failure.
-    pub reason: Option<String>,
-    /// True if something failed.
-    pub status: String,
-    /// What failed.
-    pub r#type: String,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
+fn spec(schema: &mut Schema) {
+    if let Some(targets) = at(schema, &["targets"]) {
+        without(targets, &["namespaceSelector"]);
+        with::<Selector>(targets);
+    }
+}
+
+fn status(schema: &mut Schema) {
+    if let Some(condition) = at(schema, &["conditions", "*"]) {
+        without(condition, &["failedNamespaces"]);
+        with::<Failed>(condition);
+    }
 }
 
 pub(crate) fn up(object: &mut Object) {

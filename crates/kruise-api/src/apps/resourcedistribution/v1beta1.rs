@@ -23,12 +23,12 @@ kind! {
 /// What is copied, and where.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourceDistributionSpec {
+pub struct ResourceDistributionSpec<X = Extra> {
     /// The whole Secret or ConfigMap. Its kind and name cannot be changed.
     #[schemars(transform = rules::resourcedistribution::resource)]
     pub resource: RawJson,
     /// The namespaces.
-    pub targets: DistributionTargets,
+    pub targets: DistributionTargets<X>,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -39,7 +39,7 @@ pub struct ResourceDistributionSpec {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DistributionTargets {
+pub struct DistributionTargets<X = Extra> {
     /// All namespaces but kube-system and kube-public.
     pub all_namespaces: Option<bool>,
     /// Namespaces that never get a copy.
@@ -49,10 +49,10 @@ pub struct DistributionTargets {
     /// Namespaces by their labels. An empty selector selects none.
     #[schemars(transform = rules::selector_valid)]
     pub namespace_selector: Option<LabelSelector>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// A list of namespaces.
@@ -87,10 +87,10 @@ pub struct NamespaceName {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ResourceDistributionStatus {
+pub struct ResourceDistributionStatus<X: Default = Extra> {
     /// What failed, and where. Always the same six.
     #[schemars(transform = rules::keyed_by_type)]
-    pub conditions: Option<Vec<DistributionCondition>>,
+    pub conditions: Option<Vec<DistributionCondition<X>>>,
     /// Namespaces that should have a copy.
     pub desired: Option<i32>,
     /// Namespaces without a right copy.
@@ -109,7 +109,7 @@ pub struct ResourceDistributionStatus {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct DistributionCondition {
+pub struct DistributionCondition<X: Default = Extra> {
     /// Where it happened.
     pub failed_namespaces: Option<Vec<String>>,
     /// When the status last changed.
@@ -120,8 +120,8 @@ pub struct DistributionCondition {
     pub status: String,
     /// What failed.
     pub r#type: String,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }

@@ -30,7 +30,7 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::sidecarset::spec)]
-pub struct SidecarSetSpec {
+pub struct SidecarSetSpec<X = Extra> {
     /// Sidecars.
     #[schemars(transform = rules::bounded)]
     pub containers: Option<Vec<SidecarContainer>>,
@@ -61,10 +61,10 @@ pub struct SidecarSetSpec {
     /// Volumes that the containers may mount.
     #[serde(default, deserialize_with = "crate::parts::null_too")]
     pub volumes: Option<RawJson>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// A container as in a pod, with settings for injection and upgrade.

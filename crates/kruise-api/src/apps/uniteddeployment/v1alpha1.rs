@@ -3,25 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
-use super::v1beta1::{
-    AdvancedStatefulSetTemplate, ForeignTemplate, Topology, UnitedDeploymentCondition,
-    UnitedDeploymentSubsetStatus, UnitedDeploymentUpdateStrategy,
-};
+use super::v1beta1::{self, UnitedDeploymentSpec};
 use crate::{
-    apps::cloneset::{
-        CloneSetSpec,
-        v1alpha1::{has_old_shape, spec_up},
-    },
+    apps::cloneset::v1alpha1::{has_old_shape, spec_up},
     convert::json::{Object, child, items},
-    crd::rules,
+    crd::{
+        older::{at, describe, with, without},
+        rules,
+    },
     kind::kind,
     names::APPS_GROUP,
-    parts::{Extra, LabelSelector, RawJson},
+    parts::Extra,
 };
 
 kind! {
@@ -29,106 +26,25 @@ kind! {
     #[schemars(transform = rules::uniteddeployment::name)]
     Namespaced UnitedDeployment(APPS_GROUP, "v1alpha1", "uniteddeployments") {
         /// What should run where.
+        #[schemars(transform = spec)]
         spec: UnitedDeploymentSpec,
+        #[schemars(transform = status)]
         status: UnitedDeploymentStatus,
     }
 }
 
-/// What should run where.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::uniteddeployment::spec)]
-pub struct UnitedDeploymentSpec {
-    /// Pods over all subsets. 1 if not given.
-    #[schemars(range(min = 0))]
-    pub replicas: Option<i32>,
-    /// How many old revisions are kept for going back. 10 if not given.
-    #[schemars(range(min = 0))]
-    pub revision_history_limit: Option<i32>,
-    /// Which workloads belong to this object. Must match the labels of the template.
-    #[schemars(transform = rules::selector)]
-    pub selector: LabelSelector,
-    /// The workload to run: exactly one of the templates.
-    pub template: Option<SubsetTemplate>,
-    /// The subsets.
-    pub topology: Option<Topology>,
-    /// How subsets are brought to a changed template.
-    pub update_strategy: Option<UnitedDeploymentUpdateStrategy>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
-
-/// The workload to run: exactly one of the templates.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::uniteddeployment::one_template)]
-pub struct SubsetTemplate {
-    /// A StatefulSet of this project.
-    pub advanced_stateful_set_template: Option<AdvancedStatefulSetTemplate>,
-    /// A CloneSet.
-    pub clone_set_template: Option<CloneSetTemplate>,
-    /// A built-in Deployment.
-    pub deployment_template: Option<ForeignTemplate>,
-    /// A built-in StatefulSet.
-    pub stateful_set_template: Option<ForeignTemplate>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
-
-/// A CloneSet.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CloneSetTemplate {
-    /// Labels and annotations of the workload.
-    #[serde(default, deserialize_with = "crate::parts::null_too")]
-    pub metadata: Option<RawJson>,
-    /// Spec of the workload, in version v1beta1 or v1alpha1.
-    #[schemars(transform = rules::unchecked, transform = rules::uniteddeployment::both_shapes)]
-    pub spec: CloneSetSpec,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
-}
-
 /// What the controller observed last.
+pub type UnitedDeploymentStatus = v1beta1::UnitedDeploymentStatus<Progress>;
+
+/// What only the status of this version has; the hub says it per subset.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UnitedDeploymentStatus {
-    /// Number of hash collisions that revision names had to avoid.
-    pub collision_count: Option<i32>,
-    /// What went well or wrong.
-    pub conditions: Option<Vec<UnitedDeploymentCondition>>,
-    /// Revision that was in place before.
-    pub current_revision: String,
-    /// The selector as text, for autoscalers.
-    pub label_selector: Option<String>,
-    /// Generation of the spec that this status belongs to.
-    pub observed_generation: Option<i64>,
-    /// Pods that are ready.
-    pub ready_replicas: Option<i32>,
-    /// Pods that exist, without reserved ones.
-    pub replicas: i32,
-    /// Pods that are kept although they are pending.
-    pub reserved_pods: Option<i32>,
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
     /// Pods that each subset should have, by name.
     pub subset_replicas: Option<BTreeMap<String, i32>>,
-    /// State of the subsets.
-    pub subset_statuses: Option<Vec<UnitedDeploymentSubsetStatus>>,
     /// How far the update is.
     pub update_status: Option<UpdateStatus>,
-    /// Updated pods that are ready.
-    pub updated_ready_replicas: Option<i32>,
-    /// Pods at the updated revision.
-    pub updated_replicas: i32,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -148,6 +64,20 @@ pub struct UpdateStatus {
     #[serde(flatten)]
     #[schemars(skip)]
     pub extra: Extra,
+}
+
+/// The CloneSet template may have either shape.
+fn spec(schema: &mut Schema) {
+    const CLONESET: [&str; 3] = ["template", "cloneSetTemplate", "spec"];
+    if let Some(cloneset) = at(schema, &CLONESET) {
+        rules::uniteddeployment::both_shapes(cloneset);
+    }
+    describe(schema, &CLONESET, "Spec of the workload, in version v1beta1 or v1alpha1.");
+}
+
+fn status(schema: &mut Schema) {
+    without(schema, &["updatedRevision"]);
+    with::<Progress>(schema);
 }
 
 pub(crate) fn up(object: &mut Object) {

@@ -252,7 +252,7 @@ pub struct ManualUpdate {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct UnitedDeploymentStatus {
+pub struct UnitedDeploymentStatus<X: Default = Extra> {
     /// Number of hash collisions that revision names had to avoid.
     pub collision_count: Option<i32>,
     /// What went well or wrong.
@@ -277,10 +277,10 @@ pub struct UnitedDeploymentStatus {
     pub updated_replicas: i32,
     /// Revision of the present template.
     pub updated_revision: Option<String>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// One condition of a UnitedDeployment.

@@ -31,12 +31,12 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::workloadspread::spec)]
-pub struct WorkloadSpreadSpec {
+pub struct WorkloadSpreadSpec<X = Extra> {
     /// What happens to pods that cannot be scheduled.
     pub schedule_strategy: Option<WorkloadSpreadScheduleStrategy>,
     /// The subsets, the first filled first.
     #[schemars(transform = rules::workloadspread::subsets)]
-    pub subsets: Vec<WorkloadSpreadSubset>,
+    pub subsets: Vec<WorkloadSpreadSubset<X>>,
     /// Which pods of the workload are spread, and where its size is found.
     pub target_filter: Option<TargetFilter>,
     /// The workload. Group, kind and name cannot be changed.
@@ -94,7 +94,7 @@ pub struct AdaptiveWorkloadSpread {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct WorkloadSpreadSubset {
+pub struct WorkloadSpreadSubset<X = Extra> {
     /// Most pods in the subset: a number or a percentage. No limit if not given.
     #[schemars(transform = rules::listed_share)]
     pub max_replicas: Option<IntOrString>,
@@ -110,10 +110,10 @@ pub struct WorkloadSpreadSubset {
     pub required_node_selector: Option<NodeSelectorTerm>,
     /// Taints that pods of the subset tolerate.
     pub tolerations: Option<Vec<Toleration>>,
-    /// Fields of newer releases.
+    /// Fields of newer releases, and those that only an older version has.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub extra: Extra,
+    pub extra: X,
 }
 
 /// Which pods of the workload are spread, and where its size is found.
@@ -136,13 +136,13 @@ pub struct TargetFilter {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct WorkloadSpreadStatus {
+pub struct WorkloadSpreadStatus<C: Default = StrictCondition> {
     /// Generation of the spec that this status belongs to.
     pub observed_generation: Option<i64>,
     /// State of the subsets over all versions of the workload.
-    pub subset_statuses: Option<Vec<SubsetStatus>>,
+    pub subset_statuses: Option<Vec<SubsetStatus<C>>>,
     /// State of the subsets by version of the workload.
-    pub versioned_subset_statuses: Option<BTreeMap<String, Vec<SubsetStatus>>>,
+    pub versioned_subset_statuses: Option<BTreeMap<String, Vec<SubsetStatus<C>>>>,
     /// Fields of newer releases.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -153,10 +153,10 @@ pub struct WorkloadSpreadStatus {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct SubsetStatus {
+pub struct SubsetStatus<C: Default = StrictCondition> {
     /// Whether pods can be scheduled.
     #[schemars(transform = rules::keyed_by_type)]
-    pub conditions: Option<Vec<StrictCondition>>,
+    pub conditions: Option<Vec<C>>,
     /// Pods admitted and not seen yet.
     pub creating_pods: Option<BTreeMap<String, Time>>,
     /// Pods being deleted and still seen.

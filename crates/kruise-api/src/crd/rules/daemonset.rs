@@ -25,9 +25,8 @@ pub(crate) fn rolling_update(schema: &mut Schema) {
     rule(schema, &format!("!({in_place} && {surge})"), "maxSurge must be 0 with InPlaceIfPossible");
 }
 
-/// The same with the old type that always surges.
-pub(crate) fn v1alpha1_rolling_update(schema: &mut Schema) {
-    rolling_update(schema);
+/// What else holds with the old type that always surges.
+pub(crate) fn surging(schema: &mut Schema) {
     let unavailable = "has(self.maxUnavailable) && !(string(self.maxUnavailable) in ['0', '0%'])";
     rule(
         schema,

@@ -98,11 +98,11 @@ fn same(schema: &mut Schema, field: &str, [new, old]: [String; 2]) {
 
 /// Adds the fields of the v1alpha1 shape to the schema of a CloneSet spec.
 pub(crate) fn both_shapes(schema: &mut Schema) {
-    let mut old = schema::of::<v1alpha1::CloneSetSpec>();
+    let mut old = schema::of::<v1alpha1::CloneSet>();
     unchecked(&mut old);
     for part in ["scaleStrategy", "updateStrategy"] {
         let path = format!("/properties/{part}/properties");
-        let Some(Value::Object(fields)) = old.pointer(&path).cloned() else {
+        let Some(Value::Object(fields)) = old.pointer(&format!("/properties/spec{path}")).cloned() else {
             continue;
         };
         let Some(Value::Object(merged)) = schema.pointer_mut(&path) else {

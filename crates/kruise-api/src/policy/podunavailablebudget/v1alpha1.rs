@@ -1,19 +1,17 @@
 //! PodUnavailableBudget v1alpha1: operations and total are annotations, and there is no ignored-pod selector
 //! (C1 … C6 of its specification).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::Schema;
 use serde_json::{Value, json};
-use serde_with::skip_serializing_none;
 
-use super::v1beta1::{PodUnavailableBudgetStatus, PubOperation, PubTargetReference};
+use super::v1beta1::{PodUnavailableBudgetSpec, PodUnavailableBudgetStatus, PubOperation};
 use crate::{
     annotations::{PUB_IGNORED_POD_SELECTOR, PUB_PROTECT_OPERATIONS, PUB_PROTECT_TOTAL_REPLICAS},
     convert::json::{Object, annotation, child, child_mut, set_annotation, take_annotation, text},
-    crd::rules,
+    crd::older::without,
     kind::kind,
     names::POLICY_GROUP,
-    parts::{Extra, IntOrString, LabelSelector},
+    parts::LabelSelector,
     read::read_part,
 };
 
@@ -21,32 +19,14 @@ kind! {
     /// Limits how many pods may be made unavailable at the same time, by deletion, eviction or in-place change.
     Namespaced PodUnavailableBudget(POLICY_GROUP, "v1alpha1", "podunavailablebudgets") {
         /// Which pods are guarded, and how many may be unavailable.
+        #[schemars(transform = spec)]
         spec: PodUnavailableBudgetSpec,
         status: PodUnavailableBudgetStatus,
     }
 }
 
-/// Which pods are guarded, and how many may be unavailable.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = rules::podunavailablebudget::spec)]
-pub struct PodUnavailableBudgetSpec {
-    /// Most pods that may be unavailable. Excludes minAvailable.
-    #[schemars(transform = rules::share)]
-    pub max_unavailable: Option<IntOrString>,
-    /// Fewest pods that must stay available. Excludes maxUnavailable.
-    #[schemars(transform = rules::share)]
-    pub min_available: Option<IntOrString>,
-    /// The pods. Excludes targetRef; cannot be changed.
-    #[schemars(transform = rules::selector)]
-    pub selector: Option<LabelSelector>,
-    /// The workload whose pods are guarded. Excludes selector; cannot be changed.
-    pub target_ref: Option<PubTargetReference>,
-    /// Fields of newer releases.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    pub extra: Extra,
+fn spec(schema: &mut Schema) {
+    without(schema, &["ignoredPodSelector", "protectOperations", "protectTotalReplicas"]);
 }
 
 /// Annotations become fields where they can be read; one that cannot be read sets nothing (C6).

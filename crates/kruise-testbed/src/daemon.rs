@@ -1,25 +1,28 @@
-//! The node daemon, played by the test: it does not exist yet, and simulated nodes have no container runtime.
+//! What the node daemon reports about a pod, for tests that play it: the daemon itself does not exist yet.
 
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+use kruise_api::annotations::RUNTIME_CONTAINERS_META;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::{Live, status_of};
-
-/// Writes `runtime-containers-meta` as the daemon does once the containers run with the pod's present metadata
-/// (shared machinery, section 2, SM-33 to SM-35).
-pub async fn play_daemon(live: &Live, pod: &Pod) {
-    let containers: Vec<Value> =
-        pod.spec.as_ref().unwrap().containers.iter().map(|one| meta(pod, one)).collect();
-    let text = json!({"containers": containers}).to_string();
-    let patch = json!({"metadata": {"annotations": {"apps.kruise.io/runtime-containers-meta": text}}});
-    live.patch_pod(&pod.name_any(), patch).await;
+/// The patch that the daemon makes once the containers run with the pod's present metadata (shared machinery,
+/// section 2, SM-33 to SM-35).
+pub fn report(pod: &Pod) -> Value {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let metas: Vec<Value> = containers.filter_map(|container| meta(pod, container)).collect();
+    let text = json!({"containers": metas}).to_string();
+    json!({"metadata": {"annotations": {(RUNTIME_CONTAINERS_META): text}}})
 }
 
-fn meta(pod: &Pod, container: &Container) -> Value {
-    let status = status_of(pod, &container.name).unwrap();
+fn status_of<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
+    pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|one| one.name == container)
+}
+
+/// Nothing for a container without a status: it has not run yet.
+fn meta(pod: &Pod, container: &Container) -> Option<Value> {
+    let status = status_of(pod, &container.name)?;
     let plain = json!({"image": container.image, "name": container.name}).to_string();
-    json!({
+    Some(json!({
         "name": container.name,
         "containerID": status.container_id,
         "restartCount": status.restart_count,
@@ -27,7 +30,7 @@ fn meta(pod: &Pod, container: &Container) -> Value {
             "plainHash": deep_hash(&plain),
             "extractedEnvFromMetadataHash": deep_hash(&environment(pod, container)),
         },
-    })
+    }))
 }
 
 /// SM-34: the environment that comes from labels and annotations, with their present values.

@@ -1,0 +1,207 @@
+//! Wires the PersistentPodState controller: what wakes it and what its view is made of. Decides nothing.
+//!
+//! One key is one name: the object of that name, and the workloads of that name whose annotations may ask for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kruise_api::annotations::PPS_INJECTED;
+use kruise_api::names::component;
+use kruise_core::chain::Resource as Target;
+use kruise_core::persistentpodstate::generate::{Asker, generate};
+use kruise_core::persistentpodstate::placement::chosen;
+use kruise_core::persistentpodstate::{self as brain, View, Workload};
+use kruise_core::plan::Plan;
+use kruise_core::pod::PodView;
+use kruise_runtime::apply::Resources;
+use kruise_runtime::cache::{Cached, Change, Index, Store};
+use kruise_runtime::controller::{Planner, Turn};
+use kruise_runtime::events::Subject;
+use kruise_runtime::queue::Queue;
+use kruise_runtime::{Key, Resource};
+use serde_json::Value;
+
+use crate::objects::{
+    Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored, index,
+    target_entry,
+};
+use crate::stores::Stores;
+
+/// Everything a view of a PersistentPodState is made of.
+pub struct PodStates {
+    stores: Arc<Stores>,
+}
+
+impl PodStates {
+    pub fn new(stores: Arc<Stores>) -> Self {
+        Self { stores }
+    }
+
+    /// PP-1, PP-2, PP-4, PP-6.
+    pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
+        let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
+        stores.pod_states.on_change(move |change| {
+            for object in [change.old, change.new].into_iter().flatten() {
+                waker.add(object.key());
+                // The next object of the same target may come first now (D13).
+                wake_by(&all, &waker, &object.meta.namespace, &target_of(object));
+            }
+        });
+        wake_with(stores, queue, &stores.native_statefulsets);
+        wake_with(stores, queue, &stores.statefulsets);
+        let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
+        stores.pods.on_change(move |change| {
+            let old = change.old.map(|pod| pod.0.as_ref());
+            let new = change.new.map(|pod| pod.0.as_ref());
+            if let Some(pod) = new.or(old).filter(|_| is_told(old, new)) {
+                wake_pod(&all, &waker, pod);
+            }
+        });
+    }
+
+    fn view(&self, object: &PersistentPodState) -> View {
+        let mut view = View::of(&object.object);
+        let namespace = &object.meta.namespace;
+        let entry = target_entry(namespace, &view.spec.target);
+        let rivals = self.stores.pod_states.by(index::TARGET, &entry);
+        let first = chosen(rivals.iter().map(|rival| &rival.object));
+        let first = first.and_then(|first| first.pointer("/metadata/name")?.as_str());
+        view.superseded_by = first.filter(|first| *first != view.name).map(str::to_owned);
+        let key = Key::new(Arc::clone(namespace), view.spec.target.name.as_str());
+        let found = [
+            workload(&self.stores.native_statefulsets, &key, &view),
+            workload(&self.stores.statefulsets, &key, &view),
+        ];
+        if let Some((uid, workload)) = found.into_iter().flatten().next() {
+            let pods = self.stores.pods.by(Index::Owner, &uid);
+            let is_controlled =
+                |pod: &&Arc<Pod>| pod.0.controller().is_some_and(|owner| owner.uid.as_str() == uid);
+            view.pods = pods.iter().filter(is_controlled).map(|pod| Arc::clone(&pod.0)).collect();
+            view.workload = workload;
+        }
+        view.nodes = self.nodes(&view);
+        view
+    }
+
+    fn nodes(&self, view: &View) -> BTreeMap<String, BTreeMap<String, String>> {
+        let labels = |name: &str| {
+            let node = self.stores.nodes.get(&Key::new("", name))?;
+            Some((name.to_owned(), node.labels().clone()))
+        };
+        view.nodes_to_look_up().filter_map(labels).collect()
+    }
+}
+
+impl Planner for PodStates {
+    fn name(&self) -> &'static str {
+        component::PERSISTENTPODSTATE
+    }
+
+    fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
+        let object = self.stores.pod_states.get(key);
+        let askers: Vec<Asker> =
+            [asker(&self.stores.native_statefulsets, key), asker(&self.stores.statefulsets, key)]
+                .into_iter()
+                .flatten()
+                .collect();
+        if let Some(chain) = generate(object.as_ref().map(|object| &object.object), &askers) {
+            let mut plan = Plan::default();
+            plan.act(chain);
+            return Some(plan);
+        }
+        Some(brain::plan(&self.view(object.as_ref()?), turn.now))
+    }
+
+    fn subject(&self, key: &Key) -> Option<Subject> {
+        let object = self.stores.pod_states.get(key)?;
+        Some(Subject {
+            api_version: PersistentPodState::RESOURCE.api_version(),
+            kind: PersistentPodState::RESOURCE.kind,
+            namespace: Arc::clone(&object.meta.namespace),
+            name: Arc::clone(&object.meta.name),
+            uid: object.meta.uid.clone(),
+        })
+    }
+}
+
+impl Resources for PodStates {
+    fn of(&self, target: Target) -> Resource {
+        match target {
+            Target::Pod => Pod::RESOURCE,
+            Target::Claim => Claim::RESOURCE,
+            Target::Revision => Revision::RESOURCE,
+            Target::ImagePullJob => PullJob::RESOURCE,
+            Target::Workload => PersistentPodState::RESOURCE,
+        }
+    }
+}
+
+/// PP-2: gone, going, or ready for the first time. One that is seen for the first time when it is ready was missed before.
+fn is_told(old: Option<&PodView>, new: Option<&PodView>) -> bool {
+    let Some(new) = new else { return true };
+    let was = |test: fn(&PodView) -> bool| old.is_some_and(test);
+    let is_going = |pod: &PodView| pod.deleted.is_some();
+    (is_going(new) && !was(is_going)) || (new.is_ready() && !was(PodView::is_ready))
+}
+
+/// The object that steered it, and the one that points to its workload: a stale annotation hides nothing (PP-3, D10).
+fn wake_pod(stores: &Stores, queue: &Queue, pod: &PodView) {
+    if let Some(name) = pod.annotations.get(PPS_INJECTED) {
+        let key = Key::new(Arc::clone(&pod.namespace), name);
+        if stores.pod_states.get(&key).is_some() {
+            queue.add(key);
+        }
+    }
+    let Some(owner) = pod.controller() else { return };
+    let natives = stores.native_statefulsets.by(index::UID, owner.uid.as_str());
+    let ours = stores.statefulsets.by(index::UID, owner.uid.as_str());
+    let natives = natives.iter().map(|set| (&NativeStatefulSet::RESOURCE, &set.meta));
+    for (resource, meta) in natives.chain(ours.iter().map(|set| (&StatefulSet::RESOURCE, &set.meta))) {
+        let target = brain::Target::new(&resource.api_version(), resource.kind, &meta.name);
+        wake_by(stores, queue, &pod.namespace, &target);
+    }
+}
+
+/// PP-4, with all annotations and the right group (D8, D9): the object that points to it, and the one that it asks for.
+fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<Stored<K>>) {
+    let (stores, queue) = (Arc::clone(stores), Arc::clone(queue));
+    store.on_change(move |change: &Change<'_, Stored<K>>| {
+        let Some(set) = change.new.or(change.old) else { return };
+        let is_same = |path: &str| {
+            let of = |set: Option<&Arc<Stored<K>>>| set.and_then(|set| set.object.pointer(path)).cloned();
+            of(change.old) == of(change.new)
+        };
+        let is_quiet = change.old.is_some()
+            && change.new.is_some()
+            && ["/metadata/generation", "/metadata/annotations", "/metadata/deletionTimestamp", "/spec"]
+                .into_iter()
+                .all(is_same);
+        if !is_quiet {
+            queue.add(set.key());
+            let target = brain::Target::new(&K::RESOURCE.api_version(), K::RESOURCE.kind, &set.meta.name);
+            wake_by(&stores, &queue, &set.meta.namespace, &target);
+        }
+    });
+}
+
+fn wake_by(stores: &Stores, queue: &Queue, namespace: &str, target: &brain::Target) {
+    for object in stores.pod_states.by(index::TARGET, &target_entry(namespace, target)) {
+        queue.add(object.key());
+    }
+}
+
+fn target_of(object: &PersistentPodState) -> brain::Target {
+    brain::Target::read(object.object.pointer("/spec/targetRef").unwrap_or(&Value::Null))
+}
+
+/// The workload of this kind that the object points to: its uid, and what the plan reads of it.
+fn workload<K: Kind>(store: &Store<Stored<K>>, key: &Key, view: &View) -> Option<(String, Option<Workload>)> {
+    let of_kind = brain::Target::new(&K::RESOURCE.api_version(), K::RESOURCE.kind, &view.spec.target.name);
+    let set = store.get(key).filter(|_| of_kind == view.spec.target)?;
+    Some((set.meta.uid.clone(), Workload::of_statefulset(&set.object)))
+}
+
+fn asker<K: Kind>(store: &Store<Stored<K>>, key: &Key) -> Option<Asker> {
+    let set = store.get(key)?;
+    Some(Asker::of(&K::RESOURCE.api_version(), K::RESOURCE.kind, &set.object))
+}

@@ -1,0 +1,7 @@
+//! Acceptance scenarios of PersistentPodState (section 8 of its specification) on the real control plane.
+
+mod generated;
+mod live;
+mod placement;
+
+use live::{Set, States, labels, nodes, owned_by, placed, records};
