@@ -197,7 +197,7 @@ async fn keeps_what_v1alpha1_does_not_know(world: &World) {
     world.create(&object).await.unwrap();
 
     let older = world.workloads("StatefulSet", "v1alpha1");
-    let is_seen = |object: &DynamicObject| object.data["status"]["updateRevision"].is_string();
+    let is_seen = |seen: &DynamicObject| seen.data["status"]["updateRevision"].is_string();
     let mut read = wait::until(&older, "both", "its status", is_seen).await.unwrap();
     assert!(read.data["spec"].get("reserveOrdinals").is_none());
     read.data["spec"]["revisionHistoryLimit"] = json!(3);
