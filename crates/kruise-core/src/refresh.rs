@@ -121,8 +121,10 @@ impl Refresher<'_> {
 /// An update is declared finished on exactly the version that was looked at (SM-30). A pod that never had one has nothing
 /// to be wrong about, and its kubelet writes often in its first seconds.
 fn guard(pod: &PodView) -> Guard {
+    let keys = [annotations::INPLACE_UPDATE_STATE, annotations::INPLACE_UPDATE_STATE_LEGACY];
+    let has_record = keys.iter().any(|key| pod.annotations.has(key));
     match (State::of(pod), pod.condition(conditions::IN_PLACE_UPDATE_READY)) {
-        (State::PreparingNormal, None) => Guard::Identity,
+        (State::PreparingNormal | State::Normal, None) if !has_record => Guard::Identity,
         _ => Guard::Version,
     }
 }

@@ -95,7 +95,9 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         signal = stop_signal() => signal,
         () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
     };
-    queues.iter().for_each(|queue| queue.close());
+    for queue in &queues {
+        queue.close();
+    }
     // The lead is given back while webhooks are still answered.
     let step_down = async {
         wait_for(workers.into_iter().flatten().collect()).await;

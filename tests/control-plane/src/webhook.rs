@@ -35,6 +35,7 @@ async fn world() -> World {
         format!("--webhook-port={port}"),
         "--webhook-host=127.0.0.1".to_owned(),
         "--webhook-cert-writer=secret".to_owned(),
+        "--feature-gates=StatefulSetAutoResizePVCGate=true".to_owned(),
     ]);
     cluster.spawn(manager::PART, program, args).unwrap();
     World { cluster, _nodes: nodes, client }
@@ -42,14 +43,18 @@ async fn world() -> World {
 
 impl World {
     fn clonesets(&self, version: &str) -> Api<DynamicObject> {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, "CloneSet"));
+        self.workloads("CloneSet", version)
+    }
+
+    fn workloads(&self, kind: &str, version: &str) -> Api<DynamicObject> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, kind));
         Api::namespaced_with(self.client.clone(), "default", &kind)
     }
 
     async fn create(&self, object: &Value) -> Result<DynamicObject, kube::Error> {
         let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
         let read: DynamicObject = serde_json::from_value(object.clone()).unwrap();
-        self.clonesets(version).create(&PostParams::default(), &read).await
+        self.workloads(object["kind"].as_str().unwrap(), version).create(&PostParams::default(), &read).await
     }
 
     /// Until both configurations are there, the manager has not been called.
@@ -101,6 +106,7 @@ async fn cloneset_of_either_version_is_defaulted_judged_and_rolled_out() {
     rolls_out(&world).await;
     stores_what_the_original_stored(&world).await;
     refuses_with_the_field(&world).await;
+    statefulsets_too(&world).await;
 
     heals(&world).await;
 
@@ -122,29 +128,98 @@ async fn rolls_out(world: &World) {
 }
 
 async fn stores_what_the_original_stored(world: &World) {
-    let folder = golden();
     for name in ["cs-minimal", "cs-probes", "csb-minimal"] {
-        let text = std::fs::read(folder.join(format!("{name}.json"))).unwrap();
-        let golden: Value = serde_json::from_slice(&text).unwrap();
-        let mut input = golden["input"].clone();
-        input["metadata"] = json!({"name": name});
-        input["spec"]["replicas"] = json!(0);
-        world.create(&input).await.unwrap();
-        for version in ["v1alpha1", "v1beta1"] {
-            let stored = world.clonesets(version).get(name).await.unwrap();
-            let mut expected = golden[format!("stored_{version}")]["spec"].clone();
-            expected["replicas"] = json!(0);
-            assert_eq!(without_nulls(&stored.data["spec"]), without_nulls(&expected), "{name} {version}");
-        }
+        stores_as_recorded(world, "CloneSet", &golden("cloneset").join(format!("{name}.json"))).await;
+    }
+}
+
+/// Creates what was recorded, without pods, and reads it back in both versions; or sees it refused as it was.
+async fn stores_as_recorded(world: &World, kind: &str, file: &Path) {
+    let golden: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let name = file.file_stem().unwrap().to_str().unwrap();
+    let mut input = golden["input"].clone();
+    input["metadata"] = json!({"name": name});
+    input["spec"]["replicas"] = json!(0);
+    let created = world.create(&input).await;
+    if !golden["refused"].is_null() {
+        assert!(created.is_err(), "{name}");
+        return;
+    }
+    created.unwrap();
+    for version in ["v1alpha1", "v1beta1"] {
+        let stored = world.workloads(kind, version).get(name).await.unwrap();
+        let mut expected = golden[format!("stored_{version}")]["spec"].clone();
+        expected["replicas"] = json!(0);
+        assert_eq!(without_nulls(&stored.data["spec"]), without_nulls(&expected), "{name} {version}");
+    }
+}
+
+/// Section 6 of their specification: all recorded objects, a v1alpha1 client that loses nothing, growth that is refused.
+async fn statefulsets_too(world: &World) {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(golden("statefulset")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 17);
+    for file in &files {
+        stores_as_recorded(world, "StatefulSet", file).await;
+    }
+    keeps_what_v1alpha1_does_not_know(world).await;
+
+    let claim = |size: &str| json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "gone", "resources": {"requests": {"storage": size}}}}]);
+    let mut growing = web("v1beta1", "growing");
+    growing["kind"] = json!("StatefulSet");
+    growing["spec"]["replicas"] = json!(0);
+    growing["spec"]["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
+    growing["spec"]["volumeClaimTemplates"] = claim("1Gi");
+    world.create(&growing).await.unwrap();
+    let grow = Patch::Merge(json!({"spec": {"volumeClaimTemplates": claim("2Gi")}}));
+    let grown =
+        world.workloads("StatefulSet", "v1beta1").patch("growing", &PatchParams::default(), &grow).await;
+    let Err(kube::Error::Api(status)) = grown else { panic!("it was accepted") };
+    assert!(status.message.contains("spec.volumeClaimTemplates[0].spec.resources"), "{}", status.message);
+}
+
+/// statefulset/B17, section 8.2: a v1alpha1 client edits an object that uses every field of v1beta1 alone.
+async fn keeps_what_v1alpha1_does_not_know(world: &World) {
+    let mut object = web("v1beta1", "both");
+    object["kind"] = json!("StatefulSet");
+    let newer = json!({
+        "podManagementPolicy": "Parallel",
+        "reserveOrdinals": [1, "3-5"], "ordinals": {"start": 2}, "scaleStrategy": {"maxUnavailable": 2},
+        "lifecycle": {"preDelete": {"labelsHandler": {"hold": "on"}}},
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Delete"},
+        "volumeClaimUpdateStrategy": {"type": "OnPodRollingUpdate"},
+    });
+    for (field, value) in newer.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    object["spec"]["replicas"] = json!(0);
+    world.create(&object).await.unwrap();
+
+    let older = world.workloads("StatefulSet", "v1alpha1");
+    let is_seen = |seen: &DynamicObject| seen.data["status"]["updateRevision"].is_string();
+    let mut read = wait::until(&older, "both", "its status", is_seen).await.unwrap();
+    assert!(read.data["spec"].get("reserveOrdinals").is_none());
+    read.data["spec"]["revisionHistoryLimit"] = json!(3);
+    // As clients do: the status may be written meanwhile.
+    while let Err(kube::Error::Api(status)) = older.replace("both", &PostParams::default(), &read).await {
+        assert_eq!(status.code, 409, "{}", status.message);
+        read.metadata.resource_version = older.get("both").await.unwrap().metadata.resource_version;
+    }
+
+    let stored = world.workloads("StatefulSet", "v1beta1").get("both").await.unwrap();
+    assert_eq!(stored.data["spec"]["revisionHistoryLimit"], 3);
+    for (field, value) in newer.as_object().unwrap() {
+        assert_eq!(stored.data["spec"][field], *value, "{field}");
     }
 }
 
 /// What the original stored, recorded; in the shared folder beside the checkout.
-fn golden() -> PathBuf {
+fn golden(kind: &str) -> PathBuf {
     let given = std::env::var_os("KRUISE_SHARED").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared"));
     let found =
-        given.into_iter().chain(beside).map(|dir| dir.join("golden/cloneset")).find(|dir| dir.is_dir());
+        given.into_iter().chain(beside).map(|dir| dir.join("golden").join(kind)).find(|dir| dir.is_dir());
     found.expect("golden facts: set KRUISE_SHARED, or put the shared folder beside the checkout")
 }
 

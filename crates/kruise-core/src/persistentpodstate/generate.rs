@@ -36,16 +36,20 @@ enum Wish {
 
 impl Asker {
     pub fn of(api_version: &str, kind: &str, object: &Value) -> Self {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let of = |field: &str| text(object, field).to_owned();
         let is_deleted = object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
-        let wish = if is_deleted { Wish::Unclear } else { Wish::read(&object["metadata"]["annotations"]) };
+        let wish = if is_deleted {
+            Wish::Unclear
+        } else {
+            Wish::read(object.pointer("/metadata/annotations").unwrap_or(&Value::Null))
+        };
         Self {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
-            name: text("/metadata/name"),
-            namespace: text("/metadata/namespace"),
-            uid: text("/metadata/uid"),
-            created: text("/metadata/creationTimestamp"),
+            name: of("name"),
+            namespace: of("namespace"),
+            uid: of("uid"),
+            created: of("creationTimestamp"),
             wish,
         }
     }
@@ -127,27 +131,27 @@ fn change(object: &Value, wish: &Map<String, Value>) -> Option<Write> {
     if is_right {
         return None;
     }
-    let body = json!({"metadata": {"uid": object["metadata"]["uid"]}, "spec": wish});
-    Some(Write::patch(Resource::Workload, name(object), Part::Object, Patch::Merge(body)))
+    let body = json!({"metadata": {"uid": text(object, "uid")}, "spec": wish});
+    Some(Write::patch(Resource::Workload, text(object, "name"), Part::Object, Patch::Merge(body)))
 }
 
 fn delete(object: &Value) -> Write {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     let act = Act::Delete {
-        uid: Uid::new(text("uid")),
-        version: Some(ResourceVersion::new(text("resourceVersion"))),
+        uid: Uid::new(text(object, "uid")),
+        version: Some(ResourceVersion::new(text(object, "resourceVersion"))),
     };
-    Write { resource: Resource::Workload, name: name(object).to_owned(), act }
+    Write { resource: Resource::Workload, name: text(object, "name").to_owned(), act }
 }
 
-fn name(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
+/// A field of the object's metadata.
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get("metadata").and_then(|metadata| metadata.get(field)?.as_str()).unwrap_or_default()
 }
 
 /// Uid of the controller; an object without one was made by hand.
 fn controller(object: &Value) -> Option<&str> {
     let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
-    owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
+    owners.iter().find(|owner| owner["controller"] == true)?.get("uid")?.as_str()
 }
 
 /// Trimmed, without empty entries (D15).

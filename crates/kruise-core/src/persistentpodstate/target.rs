@@ -16,9 +16,7 @@ pub struct Target {
 pub struct Supported(Vec<(String, String)>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the list of workload kinds is no JSON of the form {{\"workloads\":[{{\"Group\":…,\"Kind\":…}}]}}: {0}"
-)]
+#[error("the list of workload kinds cannot be read: {0}")]
 pub struct NotAWhitelist(String);
 
 /// Group of Kubernetes' own workloads.

@@ -78,7 +78,7 @@ impl PreDownload {
         Self {
             parallelism: parallelism.map_or(default.parallelism, |(_, wire)| wire),
             timeout_seconds: timeout.unwrap_or(default.timeout_seconds),
-            min_updated_ready: min_ready.map_or(0, |(amount, _)| amount.of(replicas, Rounding::Up)),
+            min_updated_ready: min_ready.map_or(0, |(pods, _)| pods.of(replicas, Rounding::Up)),
         }
     }
 }

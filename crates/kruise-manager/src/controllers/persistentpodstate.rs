@@ -49,14 +49,7 @@ impl PodStates {
         });
         wake_with(stores, queue, &stores.native_statefulsets);
         wake_with(stores, queue, &stores.statefulsets);
-        let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
-        stores.pods.on_change(move |change| {
-            let old = change.old.map(|pod| pod.0.as_ref());
-            let new = change.new.map(|pod| pod.0.as_ref());
-            if let Some(pod) = new.or(old).filter(|_| is_told(old, new)) {
-                wake_pod(&all, &waker, pod);
-            }
-        });
+        wake_with_pods(stores, queue);
     }
 
     fn view(&self, object: &PersistentPodState) -> View {
@@ -136,6 +129,17 @@ impl Resources for PodStates {
     }
 }
 
+fn wake_with_pods(stores: &Arc<Stores>, queue: &Arc<Queue>) {
+    let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
+    stores.pods.on_change(move |change| {
+        let old = change.old.map(|pod| pod.0.as_ref());
+        let new = change.new.map(|pod| pod.0.as_ref());
+        if let Some(pod) = new.or(old).filter(|_| is_told(old, new)) {
+            wake_pod(&all, &waker, pod);
+        }
+    });
+}
+
 /// PP-2: gone, going, or ready for the first time. One that is seen for the first time when it is ready was missed before.
 fn is_told(old: Option<&PodView>, new: Option<&PodView>) -> bool {
     let Some(new) = new else { return true };
@@ -168,7 +172,7 @@ fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<St
     store.on_change(move |change: &Change<'_, Stored<K>>| {
         let Some(set) = change.new.or(change.old) else { return };
         let is_same = |path: &str| {
-            let of = |set: Option<&Arc<Stored<K>>>| set.and_then(|set| set.object.pointer(path)).cloned();
+            let of = |one: Option<&Arc<Stored<K>>>| one.and_then(|one| one.object.pointer(path)).cloned();
             of(change.old) == of(change.new)
         };
         let is_quiet = change.old.is_some()
@@ -204,4 +208,175 @@ fn workload<K: Kind>(store: &Store<Stored<K>>, key: &Key, view: &View) -> Option
 fn asker<K: Kind>(store: &Store<Stored<K>>, key: &Key) -> Option<Asker> {
     let set = store.get(key)?;
     Some(Asker::of(&K::RESOURCE.api_version(), K::RESOURCE.kind, &set.object))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kruise_runtime::cache::Caches;
+    use kruise_runtime::queue::{BackOff, Done};
+    use serde_json::json;
+
+    use super::*;
+    use crate::objects::Node;
+    use crate::stores::Optional;
+
+    struct World {
+        stores: Arc<Stores>,
+        caches: Caches,
+        queue: Arc<Queue>,
+    }
+
+    /// One object `web` for the built-in StatefulSet `web`, both known and settled.
+    async fn world() -> World {
+        let stores = Arc::new(Stores::new(Optional::default()));
+        let back_off = BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) };
+        let queue = Arc::new(Queue::new(back_off));
+        PodStates::wake(&stores, &queue);
+        let caches = stores.caches();
+        let world = World { stores, caches, queue };
+        world.put(NativeStatefulSet::RESOURCE, &set(1, &json!({})));
+        world.put(PersistentPodState::RESOURCE, &object("web", 1));
+        world.woken().await;
+        world
+    }
+
+    impl World {
+        fn put(&self, resource: Resource, object: &Value) {
+            self.caches.refresh(resource, &Key::new("", ""), Some(&object.to_string())).unwrap();
+        }
+
+        /// The keys that wait, after they were taken and settled.
+        async fn woken(&self) -> Vec<String> {
+            let mut woken = Vec::new();
+            for _ in 0..self.queue.depth() {
+                let key = self.queue.next().await.unwrap();
+                woken.push(key.name.to_string());
+                self.queue.done(key, Done::Settled(None));
+            }
+            woken.sort();
+            woken
+        }
+
+        fn plan(&self, name: &str) -> Option<Plan> {
+            let turn = Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 };
+            PodStates::new(Arc::clone(&self.stores)).plan(&Key::new("n", name), &turn)
+        }
+    }
+
+    fn set(version: u64, annotations: &Value) -> Value {
+        json!({
+            "metadata": {"namespace": "n", "name": "web", "uid": "w", "resourceVersion": version.to_string(), "generation": 1, "annotations": annotations},
+            "spec": {"replicas": 2},
+        })
+    }
+
+    fn object(name: &str, version: u64) -> Value {
+        json!({
+            "metadata": {"namespace": "n", "name": name, "uid": name, "resourceVersion": version.to_string(), "generation": 1},
+            "spec": {
+                "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"},
+                "requiredPersistentTopology": {"keys": ["zone"]},
+            },
+            "status": {"observedGeneration": 1},
+        })
+    }
+
+    fn pod(version: u64, more: &Value) -> Value {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "w", "controller": true});
+        let mut pod = json!({
+            "metadata": {"namespace": "n", "name": "web-0", "uid": "a", "resourceVersion": version.to_string(), "ownerReferences": [owner]},
+            "spec": {"nodeName": "node-1"},
+            "status": {"phase": "Running"},
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            pod["metadata"][key] = value.clone();
+        }
+        pod
+    }
+
+    fn ready(mut pod: Value) -> Value {
+        pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+        pod
+    }
+
+    /// PP-1, persistentpodstate/D13: an object wakes itself and the others of its target.
+    #[tokio::test]
+    async fn pp_1_every_event_of_an_object_wakes_it() {
+        let world = world().await;
+        world.put(PersistentPodState::RESOURCE, &object("web", 2));
+        assert_eq!(world.woken().await, ["web"]);
+        world.put(PersistentPodState::RESOURCE, &object("second", 3));
+        assert_eq!(world.woken().await, ["second", "web"]);
+        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "second"), None).unwrap();
+        assert_eq!(world.woken().await, ["second", "web"]);
+    }
+
+    /// PP-2: creation and idle changes of a pod wake nobody; becoming ready, being deleted and going do.
+    #[tokio::test]
+    async fn pp_2_pods_wake_their_object_when_they_have_something_to_tell() {
+        const NOBODY: [&str; 0] = [];
+        let world = world().await;
+        world.put(Pod::RESOURCE, &pod(2, &json!({})));
+        assert_eq!(world.woken().await, NOBODY);
+        world.put(Pod::RESOURCE, &ready(pod(3, &json!({}))));
+        assert_eq!(world.woken().await, ["web"]);
+        world.put(Pod::RESOURCE, &ready(pod(4, &json!({"labels": {"a": "b"}}))));
+        assert_eq!(world.woken().await, NOBODY);
+        world.put(Pod::RESOURCE, &ready(pod(5, &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}))));
+        assert_eq!(world.woken().await, ["web"]);
+        world.caches.refresh(Pod::RESOURCE, &Key::new("n", "web-0"), None).unwrap();
+        assert_eq!(world.woken().await, ["web"]);
+    }
+
+    /// PP-3, persistentpodstate/D10: an annotation that names an object which is gone hides nothing.
+    #[tokio::test]
+    async fn pp_3_persistentpodstate_d10_stale_annotation_is_no_obstacle() {
+        let world = world().await;
+        world.put(Pod::RESOURCE, &ready(pod(2, &json!({"annotations": {PPS_INJECTED: "gone"}}))));
+        assert_eq!(world.woken().await, ["web"]);
+    }
+
+    /// PP-4, persistentpodstate/D8, persistentpodstate/D9: any annotation counts, and deletion is noticed for the built-in kind, too.
+    #[tokio::test]
+    async fn pp_4_persistentpodstate_d8_d9_workloads_wake_their_object() {
+        let world = world().await;
+        world.put(
+            NativeStatefulSet::RESOURCE,
+            &set(2, &json!({"kruise.io/persistent-pod-annotations": "ip"})),
+        );
+        assert_eq!(world.woken().await, ["web"]);
+        let mut counted = set(3, &json!({"kruise.io/persistent-pod-annotations": "ip"}));
+        counted["status"] = json!({"readyReplicas": 1});
+        world.put(NativeStatefulSet::RESOURCE, &counted);
+        assert!(world.woken().await.is_empty(), "a count of pods says nothing new");
+        world.caches.refresh(NativeStatefulSet::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        assert_eq!(world.woken().await, ["web"]);
+    }
+
+    /// PP-6: nodes wake nobody; PP-9: their labels are read when a pod has something to tell.
+    #[tokio::test]
+    async fn pp_6_nodes_wake_nobody_and_are_read() {
+        let world = world().await;
+        world.put(Pod::RESOURCE, &ready(pod(2, &json!({}))));
+        world.woken().await;
+        let node = json!({"metadata": {"name": "node-1", "uid": "n1", "resourceVersion": "3", "labels": {"zone": "z"}}});
+        world.put(Node::RESOURCE, &node);
+        assert!(world.woken().await.is_empty());
+
+        let written = format!("{:?}", world.plan("web").unwrap().status.unwrap());
+        assert!(written.contains("node-1") && written.contains("\"z\""), "{written}");
+    }
+
+    /// PP-7, PP-26: a name without object is planned for its workload's annotations; without any of them there is nothing.
+    #[tokio::test]
+    async fn pp_26_object_is_made_for_a_workload_that_asks() {
+        let world = world().await;
+        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        assert!(world.plan("web").is_none());
+        let asks = json!({"kruise.io/auto-generate-persistent-pod-state": "true", "kruise.io/required-persistent-topology": "zone"});
+        world.put(NativeStatefulSet::RESOURCE, &set(2, &asks));
+        assert_eq!(world.plan("web").unwrap().writes().count(), 1);
+    }
 }

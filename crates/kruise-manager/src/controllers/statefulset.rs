@@ -62,29 +62,38 @@ impl Planned for StatefulSets {
 
     /// Orphans, strangers and claims belong to a set by their name (AS-1, AS-4, AS-35).
     fn wake_further(stores: &Arc<Stores>, queue: &Arc<Queue>) {
-        let (sets, waker) = (Arc::clone(&stores.statefulsets), Arc::clone(queue));
+        let woken = Woken { sets: Arc::clone(&stores.statefulsets), queue: Arc::clone(queue) };
+        let by_pod = woken.clone();
         stores.pods.on_change(move |change| {
             let Some(pod) = change.new.or(change.old) else { return };
             if let Some((set, _)) = Ordinal::split(pod.0.name.as_str()) {
-                wake(&sets, &waker, &pod.0.namespace, set);
+                by_pod.wake(&pod.0.namespace, set);
             }
         });
-        let (sets, waker) = (Arc::clone(&stores.statefulsets), Arc::clone(queue));
         stores.claims.on_change(move |change: &Change<'_, Claim>| {
             let Some(claim) = change.new.or(change.old) else { return };
             let namespace = claim.key().namespace;
             let named = sets_of_claim(claim.view.name.as_str());
             for set in named.into_iter().chain(claim.view.grown_by.as_deref()) {
-                wake(&sets, &waker, &namespace, set);
+                woken.wake(&namespace, set);
             }
         });
     }
 }
 
-fn wake(sets: &Store<StatefulSet>, queue: &Queue, namespace: &Arc<str>, set: &str) {
-    let key = Key::new(Arc::clone(namespace), set);
-    if sets.get(&key).is_some() {
-        queue.add(key);
+/// Sets that are woken by name.
+#[derive(Clone)]
+struct Woken {
+    sets: Arc<Store<StatefulSet>>,
+    queue: Arc<Queue>,
+}
+
+impl Woken {
+    fn wake(&self, namespace: &Arc<str>, set: &str) {
+        let key = Key::new(Arc::clone(namespace), set);
+        if self.sets.get(&key).is_some() {
+            self.queue.add(key);
+        }
     }
 }
 

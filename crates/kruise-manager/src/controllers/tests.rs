@@ -7,7 +7,7 @@ use std::time::Duration;
 use kruise_core::chain::Resource as Target;
 use kruise_core::cloneset::PreparingDelete;
 use kruise_core::gates::Gates;
-use kruise_core::ids::PodName;
+use kruise_core::ids::{ClaimName, PodName, RevisionName};
 use kruise_core::inplace::Resize;
 use kruise_core::statefulset;
 use kruise_runtime::cache::{Cached, Caches};
@@ -202,11 +202,11 @@ async fn as_3_as_4_statefulset_b19_a_view_has_orphans_strangers_claims_and_class
     assert_eq!(names, ["web-0", "web-5"], "its own and the orphan that is not leaving");
     assert_eq!(view.strangers.iter().map(PodName::as_str).collect::<Vec<_>>(), ["web-1"]);
     assert_eq!(
-        view.claims.keys().map(|name| name.as_str()).collect::<Vec<_>>(),
+        view.claims.keys().map(ClaimName::as_str).collect::<Vec<_>>(),
         ["my-data-web-0", "my-data-web-5"]
     );
     assert_eq!(view.revisions.len(), 2);
-    assert_eq!(view.orphan_revisions.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["web-orphan"]);
+    assert_eq!(view.orphan_revisions.iter().map(RevisionName::as_str).collect::<Vec<_>>(), ["web-orphan"]);
     assert_eq!(view.classes.get("fast"), Some(&statefulset::Expansion::Allowed));
 }
 

@@ -195,9 +195,8 @@ fn as_99_an_update_that_leaves_the_template_alone_gets_no_change_at_all() {
 fn statefulset_refusal_has_kind_field_and_name_rule_only_for_new_objects() {
     let mut request = statefulset("v1beta1");
     request.name = "web.site".into();
-    let judge = |request: &Request| {
-        workload::validate::<StatefulSet>(request, &Lookups::default(), &Gates::default())
-    };
+    let judge =
+        |judged: &Request| workload::validate::<StatefulSet>(judged, &Lookups::default(), &Gates::default());
 
     let denial = judge(&request).denial.unwrap();
     assert_eq!((denial.code, denial.causes[0].field.as_str()), (422, "metadata.name"));

@@ -136,6 +136,11 @@ fn workloads(kind: Kind, client: &Client, namespace: &str) -> Api<DynamicObject>
 }
 
 fn workload(kind: Kind, name: &str, replicas: usize) -> Result<DynamicObject, TestbedError> {
+    // CloneSet pods get it without asking.
+    let gates = match kind {
+        Kind::Cloneset => json!([]),
+        Kind::Statefulset => json!([{"conditionType": "InPlaceUpdateReady"}]),
+    };
     let mut object = json!({
         "apiVersion": CloneSet::api_version(&()), "kind": kind.name(),
         "metadata": {"name": name},
@@ -147,16 +152,15 @@ fn workload(kind: Kind, name: &str, replicas: usize) -> Result<DynamicObject, Te
             }},
             "template": {
                 "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "main", "image": IMAGES.0}]},
+                "spec": {"containers": [{"name": "main", "image": IMAGES.0}], "readinessGates": gates},
             },
         },
     });
-    if kind == Kind::Statefulset {
-        object["spec"]["serviceName"] = json!(name);
-        object["spec"]["podManagementPolicy"] = json!("Parallel");
-        // CloneSet pods get it without asking.
-        object["spec"]["template"]["spec"]["readinessGates"] =
-            json!([{"conditionType": "InPlaceUpdateReady"}]);
+    if kind == Kind::Statefulset
+        && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        spec.insert("serviceName".to_owned(), json!(name));
+        spec.insert("podManagementPolicy".to_owned(), json!("Parallel"));
     }
     serde_json::from_value(object).map_err(|error| TestbedError::Unfit(error.to_string()))
 }

@@ -199,6 +199,11 @@ async fn write(client: &Client, job: &Job) -> Result<Option<u64>, kube::Error> {
     Ok(written.metadata.resource_version.parse().ok())
 }
 
+/// A status patch of one container has about this many bytes: its buffer need not grow.
+const PATCH_BYTES: usize = 4096;
+
 fn json(value: &impl Serialize) -> Result<Vec<u8>, kube::Error> {
-    serde_json::to_vec(value).map_err(kube::Error::SerdeError)
+    let mut bytes = Vec::with_capacity(PATCH_BYTES);
+    serde_json::to_writer(&mut bytes, value).map_err(kube::Error::SerdeError)?;
+    Ok(bytes)
 }

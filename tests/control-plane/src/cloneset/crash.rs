@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kruise_testbed::door::Door;
-use kruise_testbed::{Scratch, manager, scratch_without_manager, wait};
+use kruise_testbed::{scratch_without_manager, wait};
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-use super::{Budget, Kind, Sets, at_revision, hash, is_active, is_available, restarts, runs, uids, web};
+use super::{Budget, Kind, Sets, at_revision, hash, is_available, restarts, runs, uids, web};
+use crate::workload::crash::{End, at_most, dies_after_every_write, one_life, own};
 use crate::workload::web::image;
 
 /// Pods of the big rollout, those kept at the old revision, and how often its manager is killed.
@@ -18,10 +19,6 @@ const KEPT: usize = 50;
 const KILLS: usize = 10;
 /// Pods between two kills, on average.
 const STRIDE: usize = (PODS - KEPT) / KILLS;
-
-fn own<'a>(test: &'a Scratch, extra: &[&str]) -> manager::Own<'a> {
-    manager::Own::of(&test.shared.cluster, &test.namespace, extra).unwrap()
-}
 
 /// CS-1, CS-3, CS-30, CS-31, CS-75: killed ten times at random points of a rollout, the manager ends with exactly the
 /// right pods, and breaks no limit at any moment.
@@ -122,70 +119,11 @@ fn stays(claim: &PersistentVolumeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
 }
 
-/// SM-27, SM-30 and scenario 21 of the shared machinery: a manager that dies after every single write still creates,
-/// updates and deletes exactly what one that lives would, with one restart per container.
+/// SM-27, SM-30 and scenario 21 of the shared machinery.
 #[tokio::test]
 async fn scenario_30_killed_after_each_single_write() {
-    let test = scratch_without_manager("scenario-30").await.unwrap();
-    let sets = Sets::new(Kind::CloneSet, test.client.clone(), &test.namespace);
-    let door = Door::open(&test.shared.cluster, &test.namespace).await.unwrap();
-    let manager = own(&test, &[]).through(door.kubeconfig());
-    let web = sets.create(web(2).rolling(&json!({"maxUnavailable": 1}))).await;
-    let watcher = web.watching(|pods| at_most(pods, 2)).await;
-
-    let mut lives = one_write_at_a_time(&door, &manager, web.until_available(2)).await;
-    let before = web.pods_now().await;
-
-    web.change(image("nginx:1.26")).await;
-    lives += one_write_at_a_time(&door, &manager, web.until_updated(2)).await;
-    let after = web.pods_now().await;
-    assert_eq!(uids(&after), uids(&before));
-    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.26") && restarts(pod, "main") == 1));
-
-    web.scale(1).await;
-    lives += one_write_at_a_time(&door, &manager, web.until_available(1)).await;
-    assert!(uids(&web.pods_now().await).is_subset(&uids(&before)));
-    watcher.verdict().await;
-    assert!(lives > 15, "every write took a life: {lives}");
-}
-
-fn at_most(pods: &BTreeMap<String, Pod>, most: usize) -> Result<(), String> {
-    let active = pods.values().filter(|pod| is_active(pod)).count();
-    if active <= most { Ok(()) } else { Err(format!("{active} pods instead of {most}")) }
-}
-
-/// How the life of a manager ended.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    Goal,
-    OutOfWrites,
-}
-
-/// Runs the manager until the goal is reached or its writes are spent, then kills it.
-async fn one_life<T>(door: &Door, manager: &manager::Own<'_>, goal: impl Future<Output = T>) -> End {
-    manager.start().unwrap();
-    let end = tokio::select! {
-        _ = goal => End::Goal,
-        () = door.until_spent() => End::OutOfWrites,
-    };
-    manager.kill().unwrap();
-    end
-}
-
-/// Lets one write through, kills the manager, starts the next, until the goal is reached. Returns how many lives it took.
-async fn one_write_at_a_time<T>(
-    door: &Door,
-    manager: &manager::Own<'_>,
-    goal: impl Future<Output = T>,
-) -> u32 {
-    let mut goal = std::pin::pin!(goal);
-    for lives in 1.. {
-        door.allow_writes(1);
-        if one_life(door, manager, &mut goal).await == End::Goal {
-            return lives;
-        }
-    }
-    unreachable!("the goal gives up by itself")
+    let object = web(2).rolling(&json!({"maxUnavailable": 1}));
+    dies_after_every_write(Kind::CloneSet, "scenario-30", object).await;
 }
 
 /// CS-81, CS-82, B6, SM-71, SM-72: a cache that lags behind by more than the manager's patience leads to no pod too many

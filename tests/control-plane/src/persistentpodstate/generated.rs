@@ -43,17 +43,17 @@ async fn scenario_1_object_follows_the_annotations_of_its_workload() {
     assert_eq!(states.until_remembered(&FIVE).await, second);
 
     set.annotate(REQUIRED, Value::Null).await;
-    states.until("web", "one label per record", |object| labels(object) == [1; 5]).await;
+    states.until("web", "one label per record", |now| labels(now) == [1; 5]).await;
 
     states.change("web", json!({"spec": {"persistentPodStateRetentionPolicy": "WhenDeleted"}})).await;
     set.scale(1).await;
     states.until_ready(1).await;
     set.annotate(REQUIRED, json!("kubernetes.io/os")).await;
     let kept = states
-        .until("web", "the required key again", |object| {
-            object.data.pointer("/spec/requiredPersistentTopology").is_some()
-                && object.data.pointer("/status/observedGeneration").and_then(Value::as_i64)
-                    == object.metadata.generation
+        .until("web", "the required key again", |now| {
+            now.data.pointer("/spec/requiredPersistentTopology").is_some()
+                && now.data.pointer("/status/observedGeneration").and_then(Value::as_i64)
+                    == now.metadata.generation
         })
         .await;
     assert_eq!(records(&kept).keys().collect::<Vec<_>>(), FIVE);

@@ -59,9 +59,9 @@ impl World {
         all.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
     }
 
-    async fn cordon(&self, node: &str, unschedulable: bool) {
+    async fn cordon(&self, node: &str, mark: Value) {
         let all: Api<Node> = Api::all(self.client.clone());
-        let patch = Patch::Merge(json!({"spec": {"unschedulable": unschedulable}}));
+        let patch = Patch::Merge(json!({"spec": {"unschedulable": mark}}));
         all.patch(node, &PatchParams::default(), &patch).await.unwrap();
     }
 }
@@ -162,7 +162,7 @@ async fn required_zone_holds_and_records_catch_up() {
     let names: Vec<String> = of_zone.items.into_iter().filter_map(|node| node.metadata.name).collect();
     assert!(names.contains(&nodes(&first)["web-0"]));
     for name in &names {
-        world.cordon(name, true).await;
+        world.cordon(name, json!(true)).await;
     }
 
     states.pods.delete("web-0", &DeleteParams::default()).await.unwrap();
@@ -176,7 +176,7 @@ async fn required_zone_holds_and_records_catch_up() {
     };
     wait::until(&states.pods, "web-0", "a pod that waits and says why", says_why).await.unwrap();
     for name in &names {
-        world.cordon(name, false).await;
+        world.cordon(name, Value::Null).await;
     }
     let back = nodes(&states.until_ready(1).await)["web-0"].clone();
     assert!(names.contains(&back));

@@ -92,7 +92,7 @@ async fn claims_are_kept_and_used_again() {
     let web = sets.create(web(2).claims("1Gi")).await;
     web.until_available(2).await;
     let before: BTreeSet<_> =
-        until_claims(&web, "two claims", claims(0..2)).await.iter().map(|claim| claim.uid()).collect();
+        until_claims(&web, "two claims", claims(0..2)).await.iter().map(ResourceExt::uid).collect();
 
     web.scale(0).await;
     web.until_pods("no pods", <[_]>::is_empty).await;
@@ -100,7 +100,7 @@ async fn claims_are_kept_and_used_again() {
     web.until_available(2).await;
 
     let after: BTreeSet<_> =
-        until_claims(&web, "two claims", claims(0..2)).await.iter().map(|claim| claim.uid()).collect();
+        until_claims(&web, "two claims", claims(0..2)).await.iter().map(ResourceExt::uid).collect();
     assert_eq!(after, before);
 }
 

@@ -1,9 +1,12 @@
 //! StatefulSets on the real control plane: the acceptance scenarios of the specification, laid out as those of CloneSets.
 
 mod claims;
+mod crash;
 mod expansion;
 mod hooks;
+mod migrate;
 mod ordinals;
+mod predownload;
 mod scale;
 mod stuck;
 mod takeover;

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use kruise_sim::kubelet::{Behaviour, Which};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, PropagationPolicy};
+use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::json;
 
 use super::{Live, image_of, is_available, label, names, pods, statefulsets, uids, web};
@@ -51,8 +51,10 @@ async fn scenario_2_orphans_are_adopted_and_lost_pods_let_go() {
         DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
     sets.api.delete("web", &orphan).await.unwrap();
     let is_free = |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| pod.owner_references().is_empty());
-    kruise_testbed::wait::until_all(&first.pods, &Default::default(), "orphans", is_free).await.unwrap();
-    kruise_testbed::wait::until_all(&sets.api, &Default::default(), "no set", <[_]>::is_empty).await.unwrap();
+    kruise_testbed::wait::until_all(&first.pods, &ListParams::default(), "orphans", is_free).await.unwrap();
+    kruise_testbed::wait::until_all(&sets.api, &ListParams::default(), "no set", <[_]>::is_empty)
+        .await
+        .unwrap();
 
     let second = sets.create(web(2)).await;
     let adopted = second.until_available(2).await;
@@ -181,7 +183,9 @@ async fn scenario_15_scale_strategy_streams() {
     sets.quiet().await;
     assert_eq!(web.pods_now().await.len(), 5);
 
-    newcomers.iter().for_each(|newcomer| sets.recover(newcomer));
+    for newcomer in &newcomers {
+        sets.recover(newcomer);
+    }
 
     web.until_available(10).await;
     limit.verdict().await;

@@ -63,8 +63,7 @@ async fn scenario_3_lost_pod_while_another_is_stuck() {
     web.until_available(3).await;
 }
 
-/// Section 8.2: a pod that hangs while it ends. In parallel all others are updated and scaled; in order they wait, and it is said
-/// what for.
+/// Section 8.2: a pod that hangs while it ends. In parallel all others are updated and scaled.
 #[tokio::test]
 async fn terminating_pod_on_a_lost_node() {
     let sets = statefulsets("ss-terminating-parallel").await;
@@ -81,7 +80,11 @@ async fn terminating_pod_on_a_lost_node() {
     assert_eq!(names(&up), pods([0, 2, 3]));
     sets.recover(&pod("web-1"));
     web_parallel.until_updated(4).await;
+}
 
+/// Section 8.2: the same in order: all wait, and it is said what for.
+#[tokio::test]
+async fn terminating_pod_on_a_lost_node_in_order() {
     let sets = statefulsets("ss-terminating-ordered").await;
     let ordered = sets.create(web(3)).await;
     let before = ordered.until_available(3).await;

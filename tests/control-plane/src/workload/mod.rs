@@ -1,6 +1,7 @@
 //! What the tests of all workloads share: a namespace with objects that live in it, a check over every change, states that the
 //! original left behind.
 
+pub mod crash;
 mod live;
 mod pods;
 mod takeover;

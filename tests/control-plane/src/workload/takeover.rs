@@ -41,7 +41,7 @@ impl Takeover {
         test.shared.nodes.rule(pods_of(&test), Behaviour::Hangs);
         let sets = Sets::new(kind, test.client.clone(), &test.namespace);
         let objects = recorded(name);
-        let of_kind = |kind: &'static str| objects.iter().filter(move |one| one["kind"] == kind).cloned();
+        let of_kind = |wanted: &'static str| objects.iter().filter(move |one| one["kind"] == wanted).cloned();
         let workload = of_kind(kind.name()).next().unwrap();
         let status = workload["status"].clone();
         let web = sets.live(&load_workload(&sets, &workload).await);

@@ -29,7 +29,7 @@ kind! {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = rules::persistentpodstate::spec)]
 pub struct PersistentPodStateSpec<T = TopologyTerm> {
-    /// Pod annotations to remember and give back.
+    /// Pod annotations to remember in the status, for others to read.
     pub persistent_pod_annotations: Option<Vec<PersistentPodAnnotation>>,
     /// When a record may be dropped. WhenScaled if not given.
     pub persistent_pod_state_retention_policy: Option<RetentionPolicy>,

@@ -96,12 +96,12 @@ fn pp_18_persistentpodstate_d5_who_wins() {
     place(&mut pod, &object);
     assert_eq!(pod["spec"]["nodeSelector"], json!({"zone": "zone-a", "disk": "ssd"}));
 
-    let mut pod = own();
+    let mut kept = own();
     place(
-        &mut pod,
+        &mut kept,
         &with(object, "/metadata/annotations", json!({"kruise.io/template-node-selector-wins": "true"})),
     );
-    assert_eq!(pod["spec"]["nodeSelector"], json!({"zone": "new", "disk": "ssd"}));
+    assert_eq!(kept["spec"]["nodeSelector"], json!({"zone": "new", "disk": "ssd"}));
 }
 
 /// PP-3, persistentpodstate/D13: of several objects the oldest counts, then the name; one that is being deleted never does.

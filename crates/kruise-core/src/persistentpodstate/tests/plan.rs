@@ -188,6 +188,24 @@ fn persistentpodstate_d13_second_object_stands_back() {
     assert_eq!(plan.events[0].reason, "Superseded");
 }
 
+/// persistentpodstate/D16: a pod that is deleted before anybody looked leaves no record, or its old one; the next look at its
+/// ready successor brings the right one.
+#[test]
+fn persistentpodstate_d16_quick_deletion_costs_one_look() {
+    let mut stored = remembering(&[("web-1", "b")]);
+    let gone = |name: &str| ready(name, "c").deleted("2026-01-01T00:00:00Z");
+    let first = planned(&view(&stored, vec![gone("web-0"), gone("web-1")]));
+    stored = with(stored.clone(), "/status", status_after(&stored, &first));
+    assert_eq!(stored["status"]["podStates"], json!({"web-1": record("b")}));
+
+    let next = planned(&view(&stored, vec![ready("web-0", "a"), ready("web-1", "a")]));
+
+    assert_eq!(
+        status_after(&stored, &next)["podStates"],
+        json!({"web-1": record("a"), "web-0": record("a")})
+    );
+}
+
 /// PP-30: of a listed kind only `spec.replicas` is known; without it nothing is recorded.
 #[test]
 fn pp_30_custom_workloads() {

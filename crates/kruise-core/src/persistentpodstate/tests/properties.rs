@@ -24,14 +24,14 @@ proptest! {
         if keeps {
             stored = with(stored, "/spec/persistentPodStateRetentionPolicy", json!("WhenDeleted"));
         }
-        let look = |stored: &Value| {
+        let look = |object: &Value| {
             let mut seen = std::collections::BTreeSet::new();
             let pods = pods.iter().filter(|(i, ..)| seen.insert(*i)).map(|(i, node, is_ready, is_deleted)| {
                 let name = format!("web-{i}");
                 let one = if *is_ready { ready(&name, NODES[*node]) } else { pod(&name).node(NODES[*node]) };
                 if *is_deleted { one.deleted("2026-01-01T00:00:00Z") } else { one }
             });
-            let mut world = view(stored, pods.collect());
+            let mut world = view(object, pods.collect());
             world.workload = Workload::of_statefulset(&statefulset(replicas));
             world
         };

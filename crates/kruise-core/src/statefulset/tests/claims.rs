@@ -31,7 +31,7 @@ fn as_82_who_owns_a_claim() {
 fn as_34_as_81_claims_come_before_their_pod_and_those_that_exist_are_kept() {
     let fixture = policy(parallel().replicas(2).claim_template("1Gi"), "Retain", "Delete");
 
-    let plan = fixture.claim(bound(1, "1Gi")).plan();
+    let plan = fixture.claim(&bound(1, "1Gi")).plan();
 
     let first: Vec<Resource> = plan.chains[0].writes.iter().map(|write| write.resource).collect();
     assert_eq!(first, [Resource::Claim, Resource::Pod]);
@@ -46,13 +46,13 @@ fn as_34_as_81_claims_come_before_their_pod_and_those_that_exist_are_kept() {
 fn as_81_as_83_a_claim_of_an_earlier_life_keeps_its_pod_from_being_created() {
     let mut stale = bound(0, "1Gi");
     stale["metadata"]["ownerReferences"] = json!([{"kind": "Pod", "name": "web-0", "uid": "gone"}]);
-    let fixture = policy(parallel().replicas(1).claim_template("1Gi"), "Delete", "Retain").claim(stale);
+    let fixture = policy(parallel().replicas(1).claim_template("1Gi"), "Delete", "Retain").claim(&stale);
     assert!(created(&fixture.plan()).is_empty());
     assert!(matches!(reason(&fixture.plan(), "web-0"), Reason::ClaimTerminating { .. }));
 
     let mut going = bound(0, "1Gi");
     going["metadata"]["deletionTimestamp"] = json!(LONG_AGO);
-    assert!(created(&parallel().replicas(1).claim_template("1Gi").claim(going).plan()).is_empty());
+    assert!(created(&parallel().replicas(1).claim_template("1Gi").claim(&going).plan()).is_empty());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn as_82_condemned_pods_hand_their_claims_over_before_they_go() {
     claim["metadata"]["ownerReferences"] = json!([{"kind": "Other", "name": "x", "uid": "x"}, {"kind": "StatefulSet", "name": "web", "uid": "uid-web"}]);
     let fixture = policy(parallel().replicas(1).settled().claim_template("1Gi"), "Delete", "Delete");
 
-    let plan = fixture.claim(claim).pods([new(), new()]).plan();
+    let plan = fixture.claim(&claim).pods([new(), new()]).plan();
 
     let chain = plan.chains.iter().find(|chain| chain.purpose == Purpose::Delete).unwrap();
     let Act::Patch { patch: Patch::Json(ops), .. } = &chain.writes[0].act else { panic!() };
@@ -84,7 +84,7 @@ fn as_84_a_changed_policy_rewrites_references_and_no_pod() {
     let fixture =
         policy(parallel().replicas(1).settled().claim_template("1Gi").pods([new()]), "Retain", "Delete");
 
-    let plan = fixture.claim(bound(0, "1Gi")).plan();
+    let plan = fixture.claim(&bound(0, "1Gi")).plan();
 
     assert_eq!(claim_writes(&plan).len(), 1);
     assert!(plan.chains.iter().all(|chain| chain.pod.is_none()));
@@ -96,7 +96,7 @@ fn plan_without_gate() -> Plan {
     let fixture =
         policy(parallel().replicas(1).settled().claim_template("1Gi").pods([new()]), "Retain", "Delete");
     let off = |view: &mut View| view.gates = Gates::default().without(Gate::StatefulSetAutoDeleteClaims);
-    fixture.claim(bound(0, "1Gi")).and(off).plan()
+    fixture.claim(&bound(0, "1Gi")).and(off).plan()
 }
 
 fn growing(pods: [Pod; 2]) -> Fixture {
@@ -110,7 +110,7 @@ fn growing(pods: [Pod; 2]) -> Fixture {
 
 #[test]
 fn as_86_as_87_claims_grow_in_update_order_within_the_budget() {
-    let plan = growing([new(), new()]).settled().claim(bound(0, "1Gi")).claim(bound(1, "1Gi")).plan();
+    let plan = growing([new(), new()]).settled().claim(&bound(0, "1Gi")).claim(&bound(1, "1Gi")).plan();
 
     assert!(matches!(claim_writes(&plan)[..], [("data-web-1", Act::Patch { .. })]));
     assert!(matches!(
@@ -124,27 +124,27 @@ fn as_86_as_87_claims_grow_in_update_order_within_the_budget() {
 fn as_85_as_88_a_pod_waits_until_its_claim_has_grown() {
     let mut growing_claim = bound(1, "2Gi");
     growing_claim["status"]["capacity"]["storage"] = json!("1Gi");
-    let fixture = growing([old(), old()]).claim(bound(0, "2Gi"));
-    let plan = fixture.clone().claim(growing_claim.clone()).plan();
+    let fixture = growing([old(), old()]).claim(&bound(0, "2Gi"));
+    let plan = fixture.clone().claim(&growing_claim).plan();
     assert!(matches!(reason(&plan, "web-1"), Reason::ClaimResizing { .. }));
     assert_eq!(count(&plan, Purpose::Recreate), 0);
 
     growing_claim["status"]["conditions"] = json!([{"type": "FileSystemResizePending", "status": "True"}]);
-    assert_eq!(touched(&fixture.claim(growing_claim).plan(), Purpose::Recreate), ["web-1"]);
+    assert_eq!(touched(&fixture.claim(&growing_claim).plan(), Purpose::Recreate), ["web-1"]);
 }
 
 #[test]
 fn as_87_as_89_what_cannot_grow_is_told_and_what_is_larger_is_fine() {
-    let refused = growing([new(), new()]).claim(bound(1, "1Gi")).and(|view| view.classes.clear()).plan();
+    let refused = growing([new(), new()]).claim(&bound(1, "1Gi")).and(|view| view.classes.clear()).plan();
     assert!(matches!(reason(&refused, "web-1"), Reason::ClaimUnfit { .. }));
-    let larger = growing([new(), new()]).settled().claim(bound(0, "5Gi")).claim(bound(1, "5Gi")).plan();
+    let larger = growing([new(), new()]).settled().claim(&bound(0, "5Gi")).claim(&bound(1, "5Gi")).plan();
     assert!(larger.chains.is_empty());
 }
 
 #[test]
 fn as_90_without_gate_or_type_claims_are_left_alone() {
     let plan =
-        parallel().replicas(1).settled().claim_template("2Gi").pods([new()]).claim(bound(0, "1Gi")).plan();
+        parallel().replicas(1).settled().claim_template("2Gi").pods([new()]).claim(&bound(0, "1Gi")).plan();
 
     assert!(claim_writes(&plan).is_empty());
 }

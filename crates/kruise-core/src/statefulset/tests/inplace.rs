@@ -44,8 +44,8 @@ fn as_61_an_update_that_has_not_arrived_counts_as_down_and_one_that_has_is_decla
         &json!({"revision": fixture.new_name(), "containerImages": {"main": "nginx:2"}, "graceSeconds": 600})
             .to_string(),
     );
-    let waiting = fixture.clone().rolling("inPlaceUpdateStrategy", json!({"gracePeriodSeconds": 600}));
-    let plan = waiting.pods([old(), in_grace]).and(|_| {}).plan();
+    let slow = fixture.clone().rolling("inPlaceUpdateStrategy", json!({"gracePeriodSeconds": 600}));
+    let plan = slow.pods([old(), in_grace]).and(|_| {}).plan();
     assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "no update is complete while its grace period runs");
 }
 
@@ -62,9 +62,9 @@ fn as_44_states_move_in_every_plan_also_those_of_condemned_pods() {
         "although the pass stands still at web-0"
     );
     let both = parallel().replicas(2).in_place();
-    let plan = both.clone().pods([old(), arrived(&both)]).plan();
+    let next = both.clone().pods([old(), arrived(&both)]).plan();
     assert_eq!(
-        plan.chains.iter().filter(|chain| chain.pod.is_some()).count(),
+        next.chains.iter().filter(|chain| chain.pod.is_some()).count(),
         1,
         "no pod is decided on by stale facts"
     );

@@ -78,8 +78,8 @@ impl Fixture {
         self.set("/volumeClaimTemplates", json!([{"metadata": {"name": "data"}, "spec": spec}]))
     }
 
-    pub fn claim(self, claim: Value) -> Self {
-        self.claims(Claim::read(&claim))
+    pub fn claim(self, claim: &Value) -> Self {
+        self.claims(Claim::read(claim))
     }
 }
 

@@ -153,14 +153,16 @@ fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
     there.sort_by_key(String::len);
     let is_broken = |pod: &Value| pod["spec"]["containers"][0]["image"].as_str().unwrap().contains(BROKEN);
     let is_replica = |name: &str| wanted.iter().any(|one| one == name);
-    // AS-32: in order everything waits for a replica that is down, condemned pods too.
-    let counts = |name: &str| case.is_parallel || is_replica(name);
-    let kept_broken = world.pods.iter().filter(|(name, pod)| is_broken(pod) && counts(name)).count();
+    // AS-32, AS-33: in order everything waits for a replica that is down, condemned and failed pods too.
+    let counts = |name: &str, pod: &Value| {
+        case.is_parallel || (is_replica(name) && pod["status"]["phase"] != "Failed")
+    };
+    let kept_broken = world.pods.iter().filter(|(name, pod)| is_broken(pod) && counts(name, pod)).count();
     prop_assert!(
         kept_broken <= usize::try_from(case.partition).unwrap(),
         "only the partition may keep a broken pod"
     );
-    if kept_broken == 0 {
+    if world.pods.values().all(|pod| !is_broken(pod)) {
         prop_assert_eq!(there, wanted, "{:?}", plan.reasons);
         let new = view.revisions.last().unwrap().name.hash();
         let updated = view.pods.iter().filter(|pod| pod.is_at(&new)).count();

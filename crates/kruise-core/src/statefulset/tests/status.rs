@@ -69,7 +69,7 @@ fn as_96_claims_of_existing_pods_are_counted() {
     small["status"]["capacity"] = json!({});
     let fixture = parallel().replicas(2).claim_template("1Gi").pods([new(), new()]);
 
-    let written = status(&fixture.claim(bound(0, "1Gi")).claim(small).claim(bound(7, "1Gi")).plan());
+    let written = status(&fixture.claim(&bound(0, "1Gi")).claim(&small).claim(&bound(7, "1Gi")).plan());
 
     let row = json!({"volumeClaimName": "data", "compatibleReplicas": 2, "compatibleReadyReplicas": 1});
     assert_eq!(written["volumeClaims"], json!([row]));

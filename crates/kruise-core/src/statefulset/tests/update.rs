@@ -174,7 +174,7 @@ fn as_33_a_failed_pod_is_not_updated_and_keeps_no_other_from_being_repaired() {
 #[test]
 fn as_21_statefulset_b11_an_added_claim_template_arrives_with_the_next_update() {
     let data = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]);
-    let fixture = || ordered().replicas(1).in_place().claim_template("1Gi").claim(bound(0, "1Gi"));
+    let fixture = || ordered().replicas(1).in_place().claim_template("1Gi").claim(&bound(0, "1Gi"));
 
     let settled = fixture().settled().pods([new()]).plan();
     assert!(settled.chains.is_empty(), "{:?}", settled.chains);
