@@ -58,12 +58,11 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         back_off: flags.back_off(),
         seed,
     };
-    let conditions =
-        if is_since((1, 28), &server.major, &server.minor) { Conditions::Known } else { Conditions::Unknown };
+    let since = |version| is_since(version, &server.major, &server.minor);
+    let conditions = if since((1, 28)) { Conditions::Known } else { Conditions::Unknown };
     let front = Front::open(flags, &gates, &shared, &stores).await?;
     // `pods/resize` exists from 1.32 on (SM-36).
-    let resize =
-        if is_since((1, 32), &server.major, &server.minor) { Resize::Endpoint } else { Resize::InPod };
+    let resize = if since((1, 32)) { Resize::Endpoint } else { Resize::InPod };
     let views = Views { stores: Arc::clone(&stores), gates: planner_gates(&gates), resize };
     let controllers = controllers(flags, &views, &shared);
     let selecting = front.selecting(flags, &gates, &stores, conditions);
@@ -95,9 +94,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         signal = stop_signal() => signal,
         () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
     };
-    for queue in &queues {
-        queue.close();
-    }
+    close(&queues);
     // The lead is given back while webhooks are still answered.
     let step_down = async {
         wait_for(workers.into_iter().flatten().collect()).await;
@@ -107,6 +104,12 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     };
     tokio::join!(step_down, front.close());
     outcome
+}
+
+fn close(queues: &[Arc<Queue>]) {
+    for queue in queues {
+        queue.close();
+    }
 }
 
 /// A controller whose keys are woken already; it works once it is started.
