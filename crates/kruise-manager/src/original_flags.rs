@@ -148,8 +148,8 @@ mod tests {
             ignored.contains(&"sync-period".to_owned()) && !ignored.contains(&"v".to_owned()),
             "{ignored:?}"
         );
-        let (flags, ignored) = read("manager --concurrent-cloneset-syncs=5 --concurrent-sidecarset-syncs=5");
-        assert_eq!((flags.cloneset_workers, ignored), (5, vec!["sidecarset-workers".to_owned()]));
+        let (short, unused) = read("manager --concurrent-cloneset-syncs=5 --concurrent-sidecarset-syncs=5");
+        assert_eq!((short.cloneset_workers, unused), (5, vec!["sidecarset-workers".to_owned()]));
     }
 
     #[test]

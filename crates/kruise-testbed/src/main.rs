@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
-use kruise_testbed::images::shipped;
+use kruise_testbed::images::{program, shipped};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{bench, cluster, demo, keeper, up};
 
@@ -143,7 +143,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo { kubeconfig, root } => Ok(demo::run(&kubeconfig, &root)?),
         Command::Bench(arguments) => on_runtime(measure(arguments)),
         Command::Images { out, tag } => {
-            let built = shipped::manager(&tag)?.build()?;
+            let built = shipped::manager(&tag, program::MANAGER)?.build()?;
             shipped::write_layout(&built, &out)?;
             println!("{}: {}:{tag} {}", out.display(), shipped::MANAGER_NAME, built.manifest);
             Ok(())

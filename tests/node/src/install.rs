@@ -11,7 +11,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kruise_testbed::chart::Chart;
-use kruise_testbed::images::shipped;
+use kruise_testbed::images::{program, shipped};
 use kruise_testbed::wait;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -34,7 +34,10 @@ async fn chart_is_installed_used_upgraded_and_removed_while_workloads_run() {
     let chart = Chart::find().await.unwrap();
     let registry = bench.cluster.registry().unwrap();
     for tag in ["first", "second"] {
-        let image = tokio::task::spawn_blocking(move || shipped::manager(tag)).await.unwrap().unwrap();
+        let image = tokio::task::spawn_blocking(move || shipped::manager(tag, program::MANAGER_FOR_TESTS))
+            .await
+            .unwrap()
+            .unwrap();
         registry.add(&image).unwrap();
     }
     let world = World { bench, chart };

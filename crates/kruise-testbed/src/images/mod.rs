@@ -5,7 +5,7 @@
 
 mod image;
 mod layer;
-mod program;
+pub mod program;
 mod reference;
 pub mod shipped;
 mod standard;

@@ -14,6 +14,9 @@ pub struct Program {
 /// The manager as it ships.
 pub const MANAGER: Program = Program { package: "kruise-manager", profile: "release" };
 
+/// The manager for a test: the same program without the minutes of optimisation.
+pub const MANAGER_FOR_TESTS: Program = Program { package: "kruise-manager", profile: "testimage" };
+
 /// Builds a program with cargo, which knows when nothing changed, and returns its file. The same sources give the same
 /// bytes wherever the checkout and cargo's home are.
 pub fn build(program: Program) -> Result<PathBuf, TestbedError> {

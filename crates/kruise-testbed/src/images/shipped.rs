@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::image::{BuiltImage, Image};
-use super::program::{self, MANAGER};
+use super::program::{self, Program};
 use crate::TestbedError;
 
 /// Under which name charts ask for the manager.
@@ -18,10 +18,10 @@ const USER: &str = "65534:65534";
 const PREBUILT: &str = "KRUISE_MANAGER_PROGRAM";
 
 /// The manager's image for a tag.
-pub fn manager(tag: &str) -> Result<Image, TestbedError> {
+pub fn manager(tag: &str, manager: Program) -> Result<Image, TestbedError> {
     let path = match std::env::var_os(PREBUILT) {
         Some(path) => PathBuf::from(path),
-        None => program::build(MANAGER)?,
+        None => program::build(manager)?,
     };
     let bytes = fs::read(&path).map_err(TestbedError::io(format!("reading {}", path.display())))?;
     Ok(image(tag, bytes))
