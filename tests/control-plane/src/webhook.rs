@@ -57,24 +57,25 @@ impl World {
         self.workloads(object["kind"].as_str().unwrap(), version).create(&PostParams::default(), &read).await
     }
 
-    /// Until both configurations are there, the manager has not been called.
+    /// Until the API server has seen the manager's configurations and its part in the definitions, nobody calls it.
     async fn until_called(&self) {
+        let mut bad = web("v1beta1", "probe");
+        bad["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{"containerPort": 70_000}]);
         for _ in 0..120 {
-            let mut bad = web("v1beta1", "probe");
-            bad["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{"containerPort": 70_000}]);
-            match self.create(&bad).await {
-                Err(kube::Error::Api(status)) if status.message.contains("vcloneset.kb.io") => return,
-                Ok(_) => self
-                    .clonesets("v1beta1")
-                    .delete("probe", &DeleteParams::default())
-                    .await
-                    .map(drop)
-                    .unwrap(),
-                Err(_) => {}
+            let is_judged = self.probe(&bad).await.is_err_and(|why| why.contains("vcloneset.kb.io"));
+            if is_judged && self.probe(&web("v1alpha1", "probe")).await.is_ok() {
+                return;
             }
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
         panic!("the webhook was never called");
+    }
+
+    /// Creates an object and takes it away again, or says why it was refused.
+    async fn probe(&self, object: &Value) -> Result<(), String> {
+        self.create(object).await.map_err(|error| error.to_string())?;
+        self.clonesets("v1beta1").delete("probe", &DeleteParams::default()).await.unwrap();
+        Ok(())
     }
 }
 
