@@ -5,27 +5,25 @@
 use std::net::{IpAddr, SocketAddr};
 
 use k8s_openapi::api::core::v1::{ConfigMap, ContainerStatus, Pod};
-use kruise_testbed::{crds, daemon, manager, wait};
+use kruise_testbed::{daemon, wait};
 use kube::api::{ApiResource, DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::fixtures::{Bench, PATIENCE, bench, until_answer};
+use crate::fixtures::{Bench, PATIENCE, managed, until_answer};
 
 const STATE: &str = "apps.kruise.io/inplace-update-state";
 /// A key of the template that containers read as environment.
 const KEY: &str = "example.com/config";
 
-/// A CloneSet `web` of one pod and the manager of its namespace.
+/// A CloneSet `web` of one pod.
 struct Web {
     bench: Bench,
     api: Api<DynamicObject>,
 }
 
 async fn web(bench: Bench, template: Value) -> Web {
-    crds::install(&bench.client).await.unwrap();
-    manager::Own::of(bench.cluster, bench.namespace, &[]).unwrap().start().unwrap();
     let barrier = json!({"metadata": {"name": "barrier"}, "data": {"p_0": "true", "p_10": "true"}});
     let maps: Api<ConfigMap> = Api::namespaced(bench.client.clone(), bench.namespace);
     maps.create(&PostParams::default(), &serde_json::from_value(barrier).unwrap()).await.unwrap();
@@ -162,7 +160,7 @@ fn address(pod: &Pod, port: u16) -> SocketAddr {
 /// SM-31(c), SM-35: another tag of the same image restarts the container once and counts as done.
 #[tokio::test]
 async fn scenario_11_another_tag_of_the_same_image() {
-    let Some(bench) = bench("scenario-11").await else { return };
+    let Some(bench) = managed("scenario-11").await else { return };
     let of = |image: &str| template(&json!({}), &json!([{"name": "main", "image": image}]));
     let web = web(bench, of("nginx:alpine")).await;
     let before = web.until_updated().await;
@@ -182,7 +180,7 @@ async fn scenario_11_another_tag_of_the_same_image() {
 /// SM-24, SM-26, SM-31: image and environment change with one restart, and the process sees both.
 #[tokio::test]
 async fn scenario_12_image_and_environment_in_one_restart() {
-    let Some(bench) = bench("scenario-12").await else { return };
+    let Some(bench) = managed("scenario-12").await else { return };
     let of = |image: &str, value: &str| {
         let config = json!({"fieldRef": {"fieldPath": format!("metadata.labels['{KEY}']")}});
         let env = json!([{"name": "CONFIG", "valueFrom": config}]);
@@ -207,7 +205,7 @@ async fn scenario_12_image_and_environment_in_one_restart() {
 /// SM-25, SM-26, SM-30: the container of lower priority is stopped only when the other one is up.
 #[tokio::test]
 async fn scenario_13_containers_are_updated_by_priority() {
-    let Some(bench) = bench("scenario-13").await else { return };
+    let Some(bench) = managed("scenario-13").await else { return };
     let web = web(bench, two("nginx:1.14.2", "busybox:1.32", &json!({}))).await;
     let before = web.until_updated().await;
 
@@ -224,7 +222,7 @@ async fn scenario_13_containers_are_updated_by_priority() {
 /// SM-30, SM-31: a first batch that cannot start keeps the second container running untouched.
 #[tokio::test]
 async fn scenario_14_first_batch_that_cannot_start_stops_the_second() {
-    let Some(bench) = bench("scenario-14").await else { return };
+    let Some(bench) = managed("scenario-14").await else { return };
     let web = web(bench, two("nginx:1.14.2", "busybox:1.32", &json!({}))).await;
     let before = web.until_updated().await;
 
@@ -249,7 +247,7 @@ async fn scenario_14_first_batch_that_cannot_start_stops_the_second() {
 /// SM-24 … SM-26, SM-31: an image first, then the environment of the other container, each with its restart.
 #[tokio::test]
 async fn scenario_15_image_then_environment() {
-    let Some(bench) = bench("scenario-15").await else { return };
+    let Some(bench) = managed("scenario-15").await else { return };
     let of = |image: &str, value: &str| two(image, "busybox:1.32", &json!({"annotations": {(KEY): value}}));
     let web = web(bench, of("nginx:1.14.2", "old")).await;
     let before = web.until_updated().await;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kruise_testbed::{Cluster, Options, node, wait};
+use kruise_testbed::{Cluster, Options, crds, manager, node, wait};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
@@ -36,24 +36,42 @@ pub async fn bench(namespace: &'static str) -> Option<Bench> {
     if !can_run() {
         return None;
     }
-    let cluster = SHARED
-        .get_or_init(|| async {
-            Cluster::start(Options { real_nodes: 2, ..Options::default() })
-                .await
-                .unwrap_or_else(|error| panic!("{error}"))
-        })
-        .await;
-    // A client of its own: connections belong to the runtime of the test that made them.
-    let client = cluster.client_named(namespace).await.unwrap();
-    let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
-    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &object).await.unwrap();
-    // Pods are refused until their namespace has its account.
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    wait::until(&accounts, "default", "the account of the namespace", |_| true).await.unwrap();
-    Some(Bench { cluster, client, namespace })
+    let cluster = SHARED.get_or_init(|| cluster(2)).await;
+    Some(Bench::of(cluster, namespace).await)
+}
+
+/// As [`bench`], in another cluster, of one node, on which our manager works: in the first one a chart installs it.
+pub async fn managed(namespace: &'static str) -> Option<Bench> {
+    static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+    if !can_run() {
+        return None;
+    }
+    let start = || async {
+        let cluster = cluster(1).await;
+        crds::install(&cluster.client()).await.unwrap();
+        manager::start(&cluster, &manager::program().unwrap(), &[]).await.unwrap();
+        cluster
+    };
+    Some(Bench::of(SHARED.get_or_init(start).await, namespace).await)
+}
+
+async fn cluster(real_nodes: u8) -> Cluster {
+    let started = Cluster::start(Options { real_nodes, ..Options::default() }).await;
+    started.unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Bench {
+    async fn of(cluster: &'static Cluster, namespace: &'static str) -> Self {
+        // A client of its own: connections belong to the runtime of the test that made them.
+        let client = cluster.client_named(namespace).await.unwrap();
+        let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &object).await.unwrap();
+        // Pods are refused until their namespace has its account.
+        let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+        wait::until(&accounts, "default", "the account of the namespace", |_| true).await.unwrap();
+        Self { cluster, client, namespace }
+    }
+
     pub fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.client.clone(), self.namespace)
     }

@@ -1,6 +1,6 @@
 //! Tests on real nodes: kubelet, containerd, runc and kube-proxy beside the real control plane.
 //!
-//! One library whose tests are one binary, so that all of them share one cluster of two nodes. Where real nodes cannot
+//! One library whose tests are one binary, so that they share clusters: one of two nodes, one where our manager works. Where real nodes cannot
 //! run, each test says `skipped:` and why; in CI (`CI=true`) that is a failure.
 
 #[cfg(test)]
