@@ -195,6 +195,8 @@ pub fn audit(files: &Files, start: &mut Start) -> Result<(), TestbedError> {
         .map_err(TestbedError::io(format!("writing {}", path.display())))?;
     start.args.push(format!("--audit-policy-file={}", path.display()));
     start.args.push(format!("--audit-log-path={}", files.audit_log().display()));
+    // In MiB. At 100 it would begin a new file, and the benchmark would miss what is in the old one.
+    start.args.push("--audit-log-maxsize=10000".to_owned());
     Ok(())
 }
 

@@ -28,6 +28,7 @@ pub mod provisioner;
 pub mod registry;
 mod shared;
 pub mod simnodes;
+mod slim;
 pub mod up;
 pub mod wait;
 

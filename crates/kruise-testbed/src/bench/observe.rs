@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use futures::StreamExt;
-use http::Request;
 use k8s_openapi::api::core::v1::Node;
 use kruise_sim::kubelet::Pod;
 use kube::api::ListParams;
@@ -12,7 +11,7 @@ use kube::core::WatchEvent;
 use kube::{Api, Client};
 use tokio::sync::watch;
 
-use crate::{TestbedError, wait};
+use crate::{TestbedError, slim, wait};
 
 /// A manager that changes no pod for this long is stuck, however large the run.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -99,10 +98,11 @@ pub async fn nodes_ready(client: &Client, count: usize) -> Result<(), TestbedErr
 }
 
 async fn follow(client: &Client, namespace: &str, pods: &watch::Sender<Seen>) -> Result<(), kube::Error> {
-    pods.send_modify(HashMap::clear);
-    // Without a version the watch begins with all that exists.
-    let path = format!("/api/v1/namespaces/{namespace}/pods?watch=true");
-    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let path = format!("/api/v1/namespaces/{namespace}/pods");
+    let listed = slim::list(client, &path).await?;
+    // In one step: nobody may see a moment without pods that never was.
+    pods.send_replace(listed.pods.into_iter().map(|pod| (pod.metadata.name.clone(), pod)).collect());
+    let request = slim::get(&format!("{path}?watch=true&resourceVersion={}", listed.version))?;
     let mut events = std::pin::pin!(client.request_events::<Pod>(request).await?);
     while let Some(event) = events.next().await {
         match event? {

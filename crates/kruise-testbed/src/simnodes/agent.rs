@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::Controls;
 use super::pods::{Job, Pods};
+use crate::slim::{self, Listed, Versioned};
 
 /// Writes in flight; more than the API server of a small machine can use.
 const AT_ONCE: usize = 64;
@@ -91,18 +92,6 @@ impl Drop for AbortOnDrop {
     }
 }
 
-#[derive(Deserialize)]
-struct PodList {
-    metadata: ListMeta,
-    items: Vec<Pod>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    resource_version: String,
-}
-
 async fn watch(client: Client, news: mpsc::UnboundedSender<News>) {
     loop {
         if let Err(error) = list_and_watch(&client, &news).await {
@@ -113,11 +102,10 @@ async fn watch(client: Client, news: mpsc::UnboundedSender<News>) {
 }
 
 async fn list_and_watch(client: &Client, news: &mpsc::UnboundedSender<News>) -> Result<(), kube::Error> {
-    let list: PodList = client.request(get(&format!("/api/v1/pods?{BOUND}"))?).await?;
-    let from = list.metadata.resource_version;
-    tell(news, News::Listed(list.items));
+    let Listed { pods, version: from } = slim::list(client, &format!("/api/v1/pods?{BOUND}")).await?;
+    tell(news, News::Listed(pods));
     let path = format!("/api/v1/pods?{BOUND}&watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-    let mut events = std::pin::pin!(client.request_events::<Pod>(get(&path)?).await?);
+    let mut events = std::pin::pin!(client.request_events::<Pod>(slim::get(&path)?).await?);
     while let Some(event) = events.next().await {
         use kube::core::WatchEvent;
         match event? {
@@ -128,10 +116,6 @@ async fn list_and_watch(client: &Client, news: &mpsc::UnboundedSender<News>) -> 
         }
     }
     Ok(())
-}
-
-fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
-    Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)
 }
 
 /// The receiver only goes when the whole agent does.
@@ -150,7 +134,7 @@ struct Writer {
 /// All that is read of an answer.
 #[derive(Deserialize)]
 struct Written {
-    metadata: ListMeta,
+    metadata: Versioned,
 }
 
 impl Writer {
