@@ -50,6 +50,8 @@ pub fn select(concerns: &BTreeSet<Concern>, own_namespace: &str, conditions: Con
     for concern in concerns {
         match concern {
             Concern::Everybody => everybody = true,
+            // No pod has an owner of another kind or name: the API server takes no such object.
+            Concern::OwnedBy { kind, name, .. } if !(is_name(kind) && is_name(name)) => {}
             Concern::OwnedBy { namespace, kind, name } => {
                 owners.insert((namespace, format!("{namespace}/{kind}/{name}")));
             }
@@ -73,7 +75,7 @@ pub fn select(concerns: &BTreeSet<Concern>, own_namespace: &str, conditions: Con
     };
     Selection {
         namespace_selector: json!({"matchExpressions": expressions}),
-        object_selector: if concerns.is_empty() { nobody() } else { json!({}) },
+        object_selector: if everybody || !owners.is_empty() { json!({}) } else { nobody() },
         match_conditions,
     }
 }
@@ -86,7 +88,12 @@ fn nobody() -> Value {
     ]})
 }
 
-/// Names of objects have no quotes and no backslashes, so they stand in CEL as they are.
+/// What can stand in CEL as it is. Concerns are read from objects of users, who may write anything there.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '-' | '.'))
+}
+
+/// The keys are made of names, see [`is_name`].
 fn owned_by_one_of(keys: &[&str]) -> String {
     let list = keys.iter().map(|key| format!("'{key}'")).collect::<Vec<_>>().join(", ");
     format!(
@@ -139,6 +146,19 @@ mod tests {
                 .ends_with("in ['mail/StatefulSet/db', 'shop/StatefulSet/cache', 'shop/StatefulSet/db'])"),
             "{expression}"
         );
+    }
+
+    /// What a user writes into an object never becomes part of the expression as code: else one object of one namespace
+    /// would make the configuration unreadable for all.
+    #[test]
+    fn text_that_is_no_name_concerns_no_pod() {
+        let nothing = selection([]);
+        for odd in ["db'] || true || 'x' in ['", "a\\", "a\nb", "a b", ""] {
+            assert_eq!(selection([owned("shop", odd)]), nothing, "{odd:?}");
+            let kind =
+                Concern::OwnedBy { namespace: "shop".into(), kind: odd.to_owned(), name: "db".to_owned() };
+            assert_eq!(selection([kind]), nothing, "{odd:?}");
+        }
     }
 
     #[test]

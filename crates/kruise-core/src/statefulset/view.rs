@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::conditions;
+use kruise_api::{Kind, apps::statefulset::StatefulSet, conditions};
 use serde_json::Value;
 
 use super::ordinals::Ordinal;
@@ -107,7 +107,7 @@ impl View {
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
         Workload {
-            kind: "StatefulSet",
+            kind: StatefulSet::KIND,
             name: &self.name,
             namespace: &self.namespace,
             uid: &self.uid,
