@@ -1,5 +1,6 @@
 //! Running our manager as part of a test cluster.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -88,6 +89,25 @@ pub fn args(kubeconfig: &Path) -> Vec<String> {
         "--health-probe-addr=0".to_owned(),
         "--webhook-port=0".to_owned(),
     ]
+}
+
+/// As [`args`], for a manager whose webhooks the API server reaches on loopback at this port.
+pub fn args_with_webhooks(kubeconfig: &Path, port: u16) -> Vec<String> {
+    let mut args = args(kubeconfig);
+    args.retain(|arg| !arg.starts_with("--webhook-port"));
+    args.extend([
+        format!("--webhook-port={port}"),
+        "--webhook-host=127.0.0.1".to_owned(),
+        "--webhook-cert-writer=secret".to_owned(),
+    ]);
+    args
+}
+
+/// A port that nobody listens on at the moment.
+pub fn free_port() -> Result<u16, TestbedError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.map(|address| address.port()).map_err(TestbedError::io("finding a free port"))
 }
 
 /// Makes sure that the manager's namespace exists.

@@ -1,7 +1,6 @@
 //! Manager down is not cluster down: pods that nothing of ours concerns never wait for us, also where the original's
 //! configuration, which asks about every pod, was found. In a cluster of its own.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::admissionregistration::v1::{
@@ -27,13 +26,9 @@ async fn world() -> World {
     let cluster = Cluster::start(Options::default()).await.unwrap();
     crds::install(&cluster.client()).await.unwrap();
     let kubeconfig = manager::authorize(&cluster, "KruisePodReadinessGate=true").await.unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut args = manager::args(&kubeconfig);
-    args.retain(|arg| !arg.starts_with("--webhook-port"));
+    let port = manager::free_port().unwrap();
+    let mut args = manager::args_with_webhooks(&kubeconfig, port);
     args.extend([
-        format!("--webhook-port={port}"),
-        "--webhook-host=127.0.0.1".to_owned(),
-        "--webhook-cert-writer=secret".to_owned(),
         // A killed leader's successor should not be waited for here.
         "--leader-election-lease-duration=3s".to_owned(),
         "--leader-election-renew-deadline=2s".to_owned(),

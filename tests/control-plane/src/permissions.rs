@@ -2,7 +2,6 @@
 //! granted is asked for. In a cluster of its own, whose audit log has every request of the manager's account.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -47,15 +46,9 @@ async fn world() -> World {
         Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await.unwrap()).await.unwrap();
     crds::install(&cluster.client()).await.unwrap();
     let kubeconfig = manager::authorize(&cluster, GATES).await.unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut args = manager::args(&kubeconfig);
-    args.retain(|arg| !arg.starts_with("--webhook-port"));
-    args.extend([
-        format!("--feature-gates={GATES}"),
-        format!("--webhook-port={port}"),
-        "--webhook-host=127.0.0.1".to_owned(),
-        "--webhook-cert-writer=secret".to_owned(),
-    ]);
+    let port = manager::free_port().unwrap();
+    let mut args = manager::args_with_webhooks(&kubeconfig, port);
+    args.push(format!("--feature-gates={GATES}"));
     cluster.spawn(manager::PART, program, args).unwrap();
     World { cluster, _nodes: nodes, _provisioner: provisioner }
 }

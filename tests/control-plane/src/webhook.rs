@@ -2,7 +2,6 @@
 //!
 //! In a cluster of its own: here the manager is killed.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,16 +26,10 @@ async fn world() -> World {
     let client = cluster.client();
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
     crds::install(&client).await.unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = manager::free_port().unwrap();
     manager::namespace(&client).await.unwrap();
-    let mut args = manager::args(cluster.kubeconfig());
-    args.retain(|arg| !arg.starts_with("--webhook-port"));
-    args.extend([
-        format!("--webhook-port={port}"),
-        "--webhook-host=127.0.0.1".to_owned(),
-        "--webhook-cert-writer=secret".to_owned(),
-        "--feature-gates=StatefulSetAutoResizePVCGate=true".to_owned(),
-    ]);
+    let mut args = manager::args_with_webhooks(cluster.kubeconfig(), port);
+    args.push("--feature-gates=StatefulSetAutoResizePVCGate=true".to_owned());
     cluster.spawn(manager::PART, program, args).unwrap();
     World { cluster, _nodes: nodes, client }
 }

@@ -4,8 +4,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::{at_revision, hash, image_of, label, names, restarts, runs, state, text, uids};
-use crate::workload::web::{containers, rolling};
+use super::{at_revision, image_of, label, names, runs, state, text, uids};
+use crate::workload::takeover::{reached_partition_goes_on, running_grace_goes_on};
+use crate::workload::web::containers;
 use crate::workload::{Kind, Takeover};
 
 const HOOK: &str = "hook";
@@ -22,46 +23,22 @@ async fn settled_state_sees_no_write() {
     over.end();
 }
 
-/// A partition that is reached is finished too; lowering it goes on with the pods as they are.
-async fn reached_partition_goes_on(name: &str) {
-    let over = Takeover::of(Kind::CloneSet, name).await;
-    over.begin().await;
-    assert_eq!(over.writes(), []);
-
-    over.nodes_run();
-    over.web.change(rolling(&json!({"partition": 0}))).await;
-
-    let replicas = over.before.len();
-    let (status, after) = over.web.until_updated(replicas).await;
-    assert_eq!(status["updateRevision"], over.status["updateRevision"]);
-    assert_eq!(uids(&after), uids(&over.before));
-    let done = text(&over.status, "updateRevision").rsplit('-').next().unwrap().to_owned();
-    for pod in &after {
-        let earlier = over.before.iter().find(|one| one.uid() == pod.uid()).unwrap();
-        let restarted = i32::from(hash(earlier) != done);
-        assert_eq!(restarts(pod, "main") - restarts(earlier, "main"), restarted, "{}", pod.name_any());
-        assert!(runs(pod, "main", "nginx:1.22"));
-    }
-    assert_eq!(over.web.revisions_now().await.len(), 2);
-    over.end();
-}
-
 /// CS-31, SM-8, SM-10.
 #[tokio::test]
 async fn partition_that_is_reached() {
-    reached_partition_goes_on("cs-partition-half").await;
+    reached_partition_goes_on(Kind::CloneSet, "cs-partition-half").await;
 }
 
 /// CS-4, §2.2: written through v1alpha1.
 #[tokio::test]
 async fn partition_that_is_reached_written_as_v1alpha1() {
-    reached_partition_goes_on("cs-alpha-partition-half").await;
+    reached_partition_goes_on(Kind::CloneSet, "cs-alpha-partition-half").await;
 }
 
 /// CS-60, SM-12: claims stay with their pods.
 #[tokio::test]
 async fn claims_stay_with_their_pods() {
-    reached_partition_goes_on("cs-claims").await;
+    reached_partition_goes_on(Kind::CloneSet, "cs-claims").await;
 }
 
 /// CS-71: paused stays paused, and goes on when it is let.
@@ -85,21 +62,7 @@ async fn paused_in_the_middle() {
 /// SM-29: a grace period that runs is neither cut short nor begun again; what it waits for is applied at its end.
 #[tokio::test]
 async fn grace_period_that_runs() {
-    let over = Takeover::of(Kind::CloneSet, "cs-grace").await;
-    over.begin().await;
-    over.nothing_moved().await;
-    over.manager().kill().unwrap();
-
-    over.ten_minutes_pass().await;
-    over.nodes_run();
-    over.manager().start().unwrap();
-    over.web.change(rolling(&json!({"inPlaceUpdateStrategy": {"gracePeriodSeconds": 0}}))).await;
-
-    let (_, after) = over.web.until_updated(4).await;
-    assert_eq!(uids(&after), uids(&over.before));
-    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.22") && restarts(pod, "main") == 1));
-    assert_eq!(over.web.revisions_now().await.len(), 2);
-    over.end();
+    running_grace_goes_on(Kind::CloneSet, "cs-grace").await;
 }
 
 /// SM-42, CS-79: pods that wait for a hook go on waiting for it; those that are let go are updated.

@@ -1,6 +1,5 @@
 //! Pods come back to where they were ready last: the API server calls our manager for every new pod.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -26,15 +25,9 @@ async fn world() -> World {
     let client = cluster.client();
     let sim = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 6).await.unwrap();
     crds::install(&client).await.unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = manager::free_port().unwrap();
     manager::namespace(&client).await.unwrap();
-    let mut args = manager::args(cluster.kubeconfig());
-    args.retain(|arg| !arg.starts_with("--webhook-port"));
-    args.extend([
-        format!("--webhook-port={port}"),
-        "--webhook-host=127.0.0.1".to_owned(),
-        "--webhook-cert-writer=secret".to_owned(),
-    ]);
+    let args = manager::args_with_webhooks(cluster.kubeconfig(), port);
     cluster.spawn(manager::PART, program, args.clone()).unwrap();
     let world = World { cluster, _nodes: sim, client, args };
     world.call_for_pods(port).await;

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{at_revision, hash, names, restarts, runs, text, uids};
+use super::{at_revision, names, text, uids};
+use crate::workload::takeover::{reached_partition_goes_on, running_grace_goes_on};
 use crate::workload::web::rolling;
 use crate::workload::{Kind, Takeover};
 use kube::ResourceExt;
@@ -10,26 +11,7 @@ use kube::ResourceExt;
 /// AS-49, AS-97: a partition that is reached sees no write; lowering it goes on in place with the pods as they are.
 #[tokio::test]
 async fn ss_partition_that_is_reached() {
-    let over = Takeover::of(Kind::StatefulSet, "ss-partition").await;
-    over.begin().await;
-    assert_eq!(over.writes(), []);
-    over.nothing_moved().await;
-
-    over.nodes_run();
-    over.web.change(rolling(&json!({"partition": 0}))).await;
-
-    let (status, after) = over.web.until_updated(3).await;
-    assert_eq!(status["updateRevision"], over.status["updateRevision"]);
-    assert_eq!(uids(&after), uids(&over.before));
-    let done = text(&over.status, "updateRevision").rsplit('-').next().unwrap().to_owned();
-    for pod in &after {
-        let earlier = over.before.iter().find(|one| one.uid() == pod.uid()).unwrap();
-        let restarted = i32::from(hash(earlier) != done);
-        assert_eq!(restarts(pod, "main") - restarts(earlier, "main"), restarted, "{}", pod.name_any());
-        assert!(runs(pod, "main", "nginx:1.22"));
-    }
-    assert_eq!(over.web.revisions_now().await.len(), 2);
-    over.end();
+    reached_partition_goes_on(Kind::StatefulSet, "ss-partition").await;
 }
 
 /// AS-81, AS-82: retained claims of ordinals that are gone stay, and are used again.
@@ -57,21 +39,7 @@ async fn ss_claims_of_a_smaller_set_stay_and_are_used_again() {
 /// AS-60: a grace period that runs is neither cut short nor begun again.
 #[tokio::test]
 async fn ss_grace_period_that_runs() {
-    let over = Takeover::of(Kind::StatefulSet, "ss-grace").await;
-    over.begin().await;
-    over.nothing_moved().await;
-    over.manager().kill().unwrap();
-
-    over.ten_minutes_pass().await;
-    over.nodes_run();
-    over.manager().start().unwrap();
-    over.web.change(rolling(&json!({"inPlaceUpdateStrategy": {"gracePeriodSeconds": 0}}))).await;
-
-    let (_, after) = over.web.until_updated(3).await;
-    assert_eq!(uids(&after), uids(&over.before));
-    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.22") && restarts(pod, "main") == 1));
-    assert_eq!(over.web.revisions_now().await.len(), 2);
-    over.end();
+    running_grace_goes_on(Kind::StatefulSet, "ss-grace").await;
 }
 
 /// AS-22, AS-32: in the middle of an ordered start the next pod waits for the first to be available long enough; then the

@@ -4,7 +4,7 @@
 pub mod crash;
 mod live;
 mod pods;
-mod takeover;
+pub mod takeover;
 pub mod watcher;
 pub mod web;
 

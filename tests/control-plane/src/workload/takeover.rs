@@ -15,7 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Kind, Live, Sets, state, text, uids};
+use super::web::rolling;
+use super::{Kind, Live, Sets, hash, restarts, runs, state, text, uids};
 
 /// A recorded namespace in a cluster whose manager does not run yet.
 pub struct Takeover {
@@ -24,6 +25,49 @@ pub struct Takeover {
     pub web: Live,
     pub before: Vec<Pod>,
     pub status: Value,
+}
+
+/// A partition that is reached sees no write; lowering it goes on in place with the pods as they are.
+pub async fn reached_partition_goes_on(kind: Kind, name: &str) {
+    let over = Takeover::of(kind, name).await;
+    over.begin().await;
+    assert_eq!(over.writes(), []);
+    over.nothing_moved().await;
+
+    over.nodes_run();
+    over.web.change(rolling(&json!({"partition": 0}))).await;
+
+    let (status, after) = over.web.until_updated(over.before.len()).await;
+    assert_eq!(status["updateRevision"], over.status["updateRevision"]);
+    assert_eq!(uids(&after), uids(&over.before));
+    let done = text(&over.status, "updateRevision").rsplit('-').next().unwrap().to_owned();
+    for pod in &after {
+        let earlier = over.before.iter().find(|one| one.uid() == pod.uid()).unwrap();
+        let restarted = i32::from(hash(earlier) != done);
+        assert_eq!(restarts(pod, "main") - restarts(earlier, "main"), restarted, "{}", pod.name_any());
+        assert!(runs(pod, "main", "nginx:1.22"));
+    }
+    assert_eq!(over.web.revisions_now().await.len(), 2);
+    over.end();
+}
+
+/// A grace period that runs is neither cut short nor begun again; what it waits for is applied at its end.
+pub async fn running_grace_goes_on(kind: Kind, name: &str) {
+    let over = Takeover::of(kind, name).await;
+    over.begin().await;
+    over.nothing_moved().await;
+    over.manager().kill().unwrap();
+
+    over.ten_minutes_pass().await;
+    over.nodes_run();
+    over.manager().start().unwrap();
+    over.web.change(rolling(&json!({"inPlaceUpdateStrategy": {"gracePeriodSeconds": 0}}))).await;
+
+    let (_, after) = over.web.until_updated(over.before.len()).await;
+    assert_eq!(uids(&after), uids(&over.before));
+    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.22") && restarts(pod, "main") == 1));
+    assert_eq!(over.web.revisions_now().await.len(), 2);
+    over.end();
 }
 
 /// One write of our manager.
