@@ -5,6 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::review;
+
+const KIND: &str = "AdmissionReview";
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
 /// What is to be done with the object.
@@ -70,16 +73,6 @@ pub(super) struct Asker {
     /// Plural, for the counts.
     pub resource: String,
     pub operation: &'static str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Review {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
-    request: Option<WireRequest>,
 }
 
 #[derive(Deserialize)]
@@ -154,7 +147,7 @@ impl Answer {
         if !self.warnings.is_empty() {
             fields.insert("warnings".to_owned(), json!(self.warnings));
         }
-        json!({"apiVersion": asker.api_version, "kind": "AdmissionReview", "response": response})
+        json!({"apiVersion": asker.api_version, "kind": KIND, "response": response})
     }
 }
 
@@ -195,19 +188,9 @@ impl Asker {
 
 /// Reads the body of a review.
 pub(super) fn read(body: &[u8]) -> Result<(Asker, Request), String> {
-    let review: Review =
-        serde_json::from_slice(body).map_err(|error| format!("the body is no AdmissionReview: {error}"))?;
-    if review.kind != "AdmissionReview" || !VERSIONS.contains(&review.api_version.as_str()) {
-        return Err(format!(
-            "{} {} is not answered here: send AdmissionReview of {}",
-            review.api_version,
-            review.kind,
-            VERSIONS.join(" or ")
-        ));
-    }
-    let request = review.request.ok_or("the AdmissionReview holds no request")?;
+    let (api_version, request): (String, WireRequest) = review::read(body, KIND, &VERSIONS)?;
     let asker = Asker {
-        api_version: review.api_version,
+        api_version,
         uid: request.uid,
         resource: request.resource.resource,
         operation: request.operation.text(),

@@ -4,20 +4,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::review;
+
+const KIND: &str = "ConversionReview";
 const VERSIONS: [&str; 2] = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
 /// Converts one object to the wanted `group/version`.
 pub type Convert = fn(Value, &str) -> Result<Value, String>;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Review {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
-    request: Option<Request>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,17 +24,7 @@ struct Request {
 
 /// Answers the body of a review; `Err` says why it is none.
 pub(super) fn answer(body: &[u8], convert: Convert) -> Result<Value, String> {
-    let review: Review =
-        serde_json::from_slice(body).map_err(|error| format!("the body is no ConversionReview: {error}"))?;
-    if review.kind != "ConversionReview" || !VERSIONS.contains(&review.api_version.as_str()) {
-        return Err(format!(
-            "{} {} is not answered here: send ConversionReview of {}",
-            review.api_version,
-            review.kind,
-            VERSIONS.join(" or ")
-        ));
-    }
-    let request = review.request.ok_or("the ConversionReview holds no request")?;
+    let (api_version, request): (String, Request) = review::read(body, KIND, &VERSIONS)?;
     let wanted = request.desired_api_version;
     let converted: Result<Vec<Value>, String> = request
         .objects
@@ -62,7 +45,7 @@ pub(super) fn answer(body: &[u8], convert: Convert) -> Result<Value, String> {
             "convertedObjects": [],
         }),
     };
-    Ok(json!({"apiVersion": review.api_version, "kind": "ConversionReview", "response": response}))
+    Ok(json!({"apiVersion": api_version, "kind": KIND, "response": response}))
 }
 
 fn named(object: &Value) -> String {

@@ -9,6 +9,7 @@ mod admission;
 mod conversion;
 mod own;
 mod patch;
+mod review;
 mod router;
 mod tls;
 
