@@ -21,6 +21,7 @@ pub mod plan;
 pub mod pod;
 pub mod predownload;
 pub mod quantity;
+pub mod random;
 pub mod reader;
 pub mod readiness;
 pub mod reason;

@@ -13,9 +13,10 @@ mod uninstall;
 mod webhooks;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kruise_core::gates::Gates;
+use kruise_core::random::Random;
 pub use kruise_runtime::gates;
 pub use webhooks::configuration;
 
@@ -38,7 +39,8 @@ pub fn main() -> ExitCode {
 /// The webhook server's paths with empty caches, as the benchmark asks them.
 pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
     let stores = Arc::new(stores::Stores::new(stores::Optional::default()));
-    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new() };
+    let names = Mutex::new(Random::from_seed(0));
+    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new(), names };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 

@@ -8,7 +8,7 @@ use kruise_core::admission::selection::Conditions;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
-use kruise_runtime::controller::{Controller, Shared};
+use kruise_runtime::controller::{Controller, Planner, Shared};
 use kruise_runtime::events::Recorder;
 use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::lease::{self, Candidate};
@@ -20,7 +20,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::{CloneSets, Context as Views, Planned, PodStates, StatefulSets, Workloads};
+use crate::controllers::{
+    self, CloneSets, Context as Views, LaunchPriority, Planned, PodReadiness, PodStates, StatefulSets,
+    Workloads,
+};
 use crate::flags::{Flags, planner_gates};
 use crate::front::{Aborting, Front};
 use crate::stores::{Optional, Stores, Use};
@@ -64,7 +67,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     // `pods/resize` exists from 1.32 on (SM-36).
     let resize = if since((1, 32)) { Resize::Endpoint } else { Resize::InPod };
     let views = Views { stores: Arc::clone(&stores), gates: planner_gates(&gates), resize };
-    let controllers = controllers(flags, &views, &shared);
+    let controllers = all_controllers(flags, &views, &shared);
     let selecting = front.selecting(flags, &gates, &stores, conditions);
     // A standby keeps its caches warm: the watches run before and without leading.
     let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
@@ -118,28 +121,51 @@ struct Ready {
     start: Box<dyn FnOnce() -> Vec<JoinHandle<()>>>,
 }
 
-fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
+fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
     vec![
         ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
         ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
         pod_states(flags.persistentpodstate_workers, views, shared),
+        pod_readiness(views, shared),
+        launch_priority(views, shared),
     ]
 }
 
 fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
     let queue = Arc::new(Queue::new(shared.back_off));
     PodStates::wake(&views.stores, &queue);
-    let controller =
-        Controller::new(PodStates::new(Arc::clone(&views.stores)), Arc::clone(&queue), shared.clone());
-    Ready { queue, start: Box::new(move || controller.start(workers)) }
+    Ready::of(PodStates::new(Arc::clone(&views.stores)), workers, queue, shared)
+}
+
+fn pod_readiness(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodReadiness::wake(&views.stores, &queue);
+    Ready::of(
+        PodReadiness::new(Arc::clone(&views.stores)),
+        controllers::pod_readiness::WORKERS,
+        queue,
+        shared,
+    )
+}
+
+fn launch_priority(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    LaunchPriority::wake(&views.stores, &queue);
+    let planner = LaunchPriority::new(Arc::clone(&views.stores));
+    Ready::of(planner, controllers::launch_priority::WORKERS, queue, shared)
 }
 
 fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
     let queue = Arc::new(Queue::new(shared.back_off));
     Workloads::<K>::wake(&views.stores, &queue);
-    let planner = Workloads::new(views.clone(), kind);
-    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
-    Ready { queue, start: Box::new(move || controller.start(workers)) }
+    Ready::of(Workloads::new(views.clone(), kind), workers, queue, shared)
+}
+
+impl Ready {
+    fn of(planner: impl Planner, workers: usize, queue: Arc<Queue>, shared: &Shared) -> Self {
+        let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+        Self { queue, start: Box::new(move || controller.start(workers)) }
+    }
 }
 
 fn optional(gates: &FeatureGates) -> Optional {

@@ -11,7 +11,6 @@ use kruise_core::plan::Plan;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::Key;
 use crate::apply::{Applier, Caller, Next, Outcome, Resources, version_of};
 use crate::barrier::{Barrier, Found, Pass};
 use crate::cache::Caches;
@@ -19,6 +18,7 @@ use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
+use crate::{Key, Resource};
 
 /// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
 pub trait Planner: Resources + 'static {
@@ -27,6 +27,11 @@ pub trait Planner: Resources + 'static {
 
     /// The next plan; `None` when the object is gone.
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
+
+    /// An object that no cache holds and that the plan needs; it is read live before each plan.
+    fn uncached(&self, _key: &Key) -> Option<(Resource, Key)> {
+        None
+    }
 
     /// Whom events are about; `None` when the object is gone.
     fn subject(&self, key: &Key) -> Option<Subject>;
@@ -40,6 +45,8 @@ pub struct Turn {
     pub failures: BTreeMap<Purpose, String>,
     /// For names: another one each time.
     pub seed: u64,
+    /// The object that [`Planner::uncached`] named, as JSON; none if there is no such object.
+    pub live: Option<String>,
 }
 
 /// Parts that a controller shares with the others.
@@ -107,7 +114,16 @@ impl<P: Planner> Controller<P> {
                 return (Done::Again, ResultLabel::Requeue);
             }
         }
-        let turn = self.turn(key);
+        let mut turn = self.turn(key);
+        if let Some((resource, object)) = self.planner.uncached(key) {
+            match self.caller.read(resource, &object).await {
+                Ok(live) => turn.live = live,
+                Err(error) => {
+                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    return (Done::Failed, ResultLabel::Error);
+                }
+            }
+        }
         let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
         match planned {
             Ok(Some(plan)) => self.carry_out(key, &plan, turn.now).await,
@@ -156,7 +172,7 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    async fn read_live(&self, key: &Key, resource: crate::Resource, object: &Key) -> Result<(), String> {
+    async fn read_live(&self, key: &Key, resource: Resource, object: &Key) -> Result<(), String> {
         let live = self.caller.read(resource, object).await.map_err(|error| error.to_string())?;
         self.shared.caches.refresh(resource, object, live.as_deref()).map_err(|error| error.to_string())?;
         let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
@@ -168,7 +184,7 @@ impl<P: Planner> Controller<P> {
         let failures = self.failed().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
-        Turn { now: self.shared.clock.now(), failures, seed: *turns }
+        Turn { now: self.shared.clock.now(), failures, seed: *turns, live: None }
     }
 
     /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.

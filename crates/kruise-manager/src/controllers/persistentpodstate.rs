@@ -22,8 +22,8 @@ use kruise_runtime::{Key, Resource};
 use serde_json::Value;
 
 use crate::objects::{
-    Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored, index,
-    target_entry,
+    CONFIG_MAP, Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet,
+    Stored, index, target_entry,
 };
 use crate::stores::Stores;
 
@@ -124,6 +124,7 @@ impl Resources for PodStates {
             Target::Claim => Claim::RESOURCE,
             Target::Revision => Revision::RESOURCE,
             Target::ImagePullJob => PullJob::RESOURCE,
+            Target::ConfigMap => CONFIG_MAP,
             Target::Workload => PersistentPodState::RESOURCE,
         }
     }
@@ -260,7 +261,8 @@ mod tests {
         }
 
         fn plan(&self, name: &str) -> Option<Plan> {
-            let turn = Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 };
+            let turn =
+                Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1, live: None };
             PodStates::new(Arc::clone(&self.stores)).plan(&Key::new("n", name), &turn)
         }
     }

@@ -65,7 +65,7 @@ fn web() -> Key {
 }
 
 fn turn() -> Turn {
-    Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 }
+    Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1, live: None }
 }
 
 fn meta(name: &str, uid: &str, version: u64, owner: Option<&str>) -> Value {

@@ -23,8 +23,11 @@ pub use workload::{
 
 use std::sync::Arc;
 
-use kruise_runtime::Key;
+use kruise_runtime::{Key, Resource, Scope};
 use serde::Deserialize;
+
+/// Read one by one where they are needed: nobody should hold all configuration of a cluster.
+pub const CONFIG_MAP: Resource = Resource::core("configmaps", "ConfigMap", Scope::Namespaced);
 
 /// Names of the indexes that are ours.
 pub mod index {
