@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use kruise_core::gates::Gates;
 use kruise_core::random::Random;
 pub use kruise_runtime::gates;
+pub use kruise_runtime::metrics::FAMILIES as METRICS;
 pub use webhooks::configuration;
 
 /// Asks whether the cluster still needs us instead of running: what the chart's pre-delete hook calls.

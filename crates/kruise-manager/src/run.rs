@@ -46,7 +46,8 @@ pub fn logging(flags: &Flags) {
 
 pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let gates = flags.gates()?;
-    let client = client(flags).await?;
+    let metrics = Arc::new(Metrics::default());
+    let client = client(flags, &metrics).await?;
     let server = client.apiserver_version().await.context("the API server cannot be reached")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
@@ -57,7 +58,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         caches: Arc::new(stores.caches()),
         recorder: Recorder::new("kruise-manager", Clock::system()),
         clock: Clock::system(),
-        metrics: Arc::new(Metrics::default()),
+        metrics,
         back_off: flags.back_off(),
         seed,
     };
@@ -198,7 +199,7 @@ async fn wait_for(workers: Vec<JoinHandle<()>>) {
     }
 }
 
-async fn client(flags: &Flags) -> anyhow::Result<Client> {
+async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
     let config = match flags.kubeconfig() {
         Some(path) => {
             let read =
@@ -209,9 +210,11 @@ async fn client(flags: &Flags) -> anyhow::Result<Client> {
             Config::infer().await.context("no kubeconfig was given and this is not a pod of a cluster")?
         }
     };
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    let builder = ClientBuilder::try_from(config)?.with_layer(&metrics.count_requests(&host));
     match flags.limit() {
-        Some(limit) => Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build()),
-        None => Ok(Client::try_from(config)?),
+        Some(limit) => Ok(builder.with_layer(&limit).build()),
+        None => Ok(builder.build()),
     }
 }
 

@@ -78,7 +78,7 @@ impl<P: Planner> Controller<P> {
         let name = planner.name();
         let caller = Caller::new(shared.client.clone(), format!("kruise-manager/{name}"));
         let recorder = shared.recorder.named(name);
-        let metrics = shared.metrics.controller(name);
+        let metrics = shared.metrics.controller(name, &queue);
         let turns = Mutex::new(shared.seed);
         let (barrier, failures) = (Barrier::default(), Mutex::default());
         Arc::new(Self { planner, queue, shared, caller, recorder, barrier, failures, metrics, turns })
@@ -95,7 +95,7 @@ impl<P: Planner> Controller<P> {
             let started = Instant::now();
             self.metrics.busy();
             let (done, label) = self.reconcile(&key).await;
-            self.metrics.idle(started.elapsed(), label, self.queue.depth());
+            self.metrics.idle(started.elapsed(), label);
             self.queue.done(key, done);
         }
     }

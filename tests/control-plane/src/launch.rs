@@ -84,14 +84,14 @@ async fn sm_95_sm_98_pw_3_order_is_kept_and_gates_of_foreign_pods_are_opened() {
     let map = format!("{name}-barrier");
     let found = wait::until(&world.config_maps, &map, "the first level", is_open).await.unwrap();
     assert_eq!(found.metadata.owner_references.unwrap()[0].uid, pod.metadata.uid.unwrap());
-    let is_up = |pod: &Pod| {
-        let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+    let is_up = |seen: &Pod| {
+        let statuses = seen.status.as_ref().and_then(|status| status.container_statuses.as_ref());
         statuses.is_some_and(|all| all.iter().any(|one| one.name == "low" && one.ready))
     };
     // The simulated kubelet does not wait for the ConfigMap; what is open must not follow from that.
     let waiting = wait::until(&world.pods, &name, "the lower container", is_up).await.unwrap();
-    let done = |pod: &Pod| {
-        let annotations = pod.metadata.annotations.as_ref();
+    let done = |seen: &Pod| {
+        let annotations = seen.metadata.annotations.as_ref();
         annotations.is_some_and(|all| all.contains_key("apps.kruise.io/container-launch-priority-completed"))
     };
     assert!(!done(&waiting), "the higher level is not ready");
@@ -123,8 +123,8 @@ async fn gate_is_opened(world: &World) {
         "spec": {"containers": [{"name": "main", "image": "nginx:1"}], "readinessGates": [{"conditionType": "KruisePodReady"}]},
     });
     world.pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
-    let is_ready = |pod: &Pod| {
-        let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let is_ready = |seen: &Pod| {
+        let conditions = seen.status.as_ref().and_then(|status| status.conditions.as_ref());
         let is_true = |kind: &str| {
             conditions.is_some_and(|all| all.iter().any(|one| one.type_ == kind && one.status == "True"))
         };

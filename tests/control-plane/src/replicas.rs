@@ -183,6 +183,11 @@ async fn one_leads_and_all_serve(world: &World) {
     for replica in &world.replicas {
         let page = until_says(replica.metrics, "/metrics", "kruise_manager_is_leader ").await;
         let says = |line: &str| page.lines().any(|one| one == line);
+        for begin in
+            ["rest_client_requests_total{code=\"200\",method=\"GET\",host=", "process_resident_memory_bytes "]
+        {
+            assert!(page.lines().any(|one| one.starts_with(begin)), "{begin}: {page}");
+        }
         if says("kruise_manager_is_leader 1") {
             leading += 1;
             assert!(says("leader_election_master_status{name=\"kruise-manager\"} 1"), "{page}");

@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::source::Source;
+use super::source::{Seen, Source};
 use super::types::{Empty, Field, Item, Kind, Table};
 use crate::quantity::Quantity;
 
@@ -111,7 +111,7 @@ fn zero(kind: Kind, path: &Place<'_>) -> Result<Value, Unreadable> {
         Kind::Bool => Value::from(false),
         Kind::Quantity => Value::from("0"),
         Kind::Struct(of) | Kind::Inline(of) => {
-            Value::Object(structure::<&Value>(of, &mut Default::default(), path)?)
+            Value::Object(structure::<&Value>(of, &mut Seen::default(), path)?)
         }
         Kind::Time | Kind::Raw | Kind::List(_) | Kind::Map(_) => Value::Null,
     })
