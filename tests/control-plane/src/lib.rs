@@ -31,6 +31,8 @@ mod statefulset;
 #[cfg(test)]
 mod testbed;
 #[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod webhook;
 #[cfg(test)]
 mod workload;
