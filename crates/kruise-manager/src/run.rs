@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use kruise_api::reasons;
 use kruise_core::admission::selection::Conditions;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
@@ -90,6 +91,9 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         pods = stores.pods.len(),
         "leading"
     );
+    if let Some(candidate) = &candidate {
+        candidate.tell(&shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
+    }
     let _selecting = selecting.start();
     let (queues, workers): (Vec<_>, Vec<_>) =
         controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
