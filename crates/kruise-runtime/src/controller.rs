@@ -20,6 +20,13 @@ use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
 
+/// How much longer than planning took a key waits before events make it plan again. A plan looks at all pods of its
+/// object, so its cost grows with them; with rests that grow alike, what planning costs per pod stays the same.
+const REST: u32 = 25;
+
+/// No rest is longer, however large the object.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
 /// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
 pub trait Planner: Resources + 'static {
     /// `cloneset-controller`: in logs, metrics, events and the user agent.
@@ -108,9 +115,13 @@ impl<P: Planner> Controller<P> {
             }
         }
         let turn = self.turn(key);
+        let started = Instant::now();
         let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
         match planned {
-            Ok(Some(plan)) => self.carry_out(key, &plan, turn.now).await,
+            Ok(Some(plan)) => {
+                self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
+                self.carry_out(key, &plan, turn.now).await
+            }
             Ok(None) => {
                 self.barrier.forget(key);
                 self.failed().remove(key);
