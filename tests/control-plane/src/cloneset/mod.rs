@@ -11,6 +11,7 @@ mod conditions;
 mod crash;
 mod create;
 mod delete;
+pub mod guarded;
 mod inplace;
 mod lifecycle;
 mod nodes;
