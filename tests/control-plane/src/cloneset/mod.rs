@@ -14,6 +14,7 @@ mod delete;
 pub mod guarded;
 mod inplace;
 mod lifecycle;
+mod many;
 mod nodes;
 mod predownload;
 mod takeover;
