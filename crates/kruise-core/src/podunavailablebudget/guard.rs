@@ -51,8 +51,8 @@ impl Question {
     }
 
     /// From the budget as it is stored now.
-    pub fn answer(&self, budget: Option<&str>, now: Timestamp) -> Answer {
-        let Some(text) = budget else { return Answer::Allowed };
+    pub fn answer(&self, stored: Option<&str>, now: Timestamp) -> Answer {
+        let Some(text) = stored else { return Answer::Allowed };
         match serde_json::from_str::<PodUnavailableBudget>(text) {
             Ok(budget) => self.judge(&budget, now),
             Err(error) => Answer::Denied(format!("the budget cannot be read: {error}")),
