@@ -23,7 +23,7 @@ impl State {
         if said.is_empty() && call.kind.is_custom() {
             let message = "Invalid value: 0: must be specified for an update";
             let cause = Cause::new("FieldValueInvalid", "metadata.resourceVersion", message);
-            return Err(Failure::invalid(call.kind, &call.name, vec![cause]));
+            return Err(Failure::invalid(call.kind, &call.name, vec![cause]).named(&call.kind.plural));
         }
         self.change(call, at, &old, call.body.clone())
     }
@@ -58,8 +58,12 @@ impl State {
         if old.value == new {
             return Ok(Answer::object(200, Arc::clone(old))); // Nothing is written, the version stays.
         }
-        let what = if is_over(&new) { What::Deleted } else { What::Modified };
-        let object = self.commit(kind, at, what, new);
+        if is_over(&new) {
+            // The last state is answered but never stored: whoever watches is told the one before.
+            self.commit(kind, at, What::Deleted, old.value.clone());
+            return Ok(Answer::object(200, Arc::new(Object::new(new))));
+        }
+        let object = self.commit(kind, at, What::Modified, new);
         Ok(Answer::object(200, object))
     }
 
@@ -137,12 +141,12 @@ fn check_identity(kind: &Kind, name: &str, old: &Object, new: &Value) -> Result<
         return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
     }
     if !said("uid").is_empty() && said("uid") != old.uid() {
-        let why = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-            said("uid"),
-            old.uid()
-        );
-        return Err(Failure::conflict(kind, name, &why));
+        let message = format!("Invalid value: \"{}\": field is immutable", said("uid"));
+        return Err(Failure::invalid(
+            kind,
+            name,
+            vec![Cause::new("FieldValueInvalid", "metadata.uid", message)],
+        ));
     }
     let version = version_in(new);
     if !version.is_empty() && version != version_in(&old.value) {

@@ -118,7 +118,7 @@ impl State {
         let node = call.body.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
         if !old.str("/spec/nodeName").is_empty() {
             let why = format!("pod {} is already assigned to node \"{}\"", at.1, old.str("/spec/nodeName"));
-            return Err(Failure::conflict(call.kind, &call.name, &why));
+            return Err(Failure::conflict(call.kind, &call.name, &why).named("pods/binding"));
         }
         let now = self.now_text();
         let mut pod = old.value.clone();
@@ -176,6 +176,9 @@ fn check_header(kind: &Kind, call: &Call, object: &Value) -> Result<(), Failure>
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
     }
     let (version, name) = (text("/apiVersion"), text("/kind"));
+    if kind.is_custom() && (version.is_empty() || name.is_empty()) {
+        return Err(Failure::bad_request("Object 'Kind' or 'apiVersion' is missing"));
+    }
     if (!version.is_empty() && version != kind.api_version()) || (!name.is_empty() && name != kind.kind) {
         return Err(Failure::bad_request("the object provided is unrecognized"));
     }

@@ -28,13 +28,26 @@ impl State {
         let grace = grace_of(call.kind, &call.body, &old);
         if grace == 0 && finalizers(&object).is_empty() {
             let gone = self.commit(call.kind, at, What::Deleted, object);
-            return Ok(removed(call.kind, gone));
+            return Ok(self.removed(call.kind, &gone));
         }
         if !self.mark(&mut object, &old, grace) {
             return Ok(Answer::object(200, old)); // Asked before, and not for less time.
         }
         let object = self.commit(call.kind, at, What::Modified, object);
         Ok(Answer::object(200, object))
+    }
+
+    /// A pod is answered with its end, a claim as it was, all others with a status.
+    fn removed(&self, kind: &Kind, gone: &Arc<Object>) -> Answer {
+        match &kind.rules {
+            Rules::Pod => {
+                let mut last = gone.value.clone();
+                self.mark(&mut last, gone, 0);
+                Answer::object(200, Arc::new(Object::new(last)))
+            }
+            Rules::Claim => Answer::object(200, Arc::clone(gone)),
+            Rules::Revision | Rules::Plain | Rules::Custom(_) => success(kind, gone),
+        }
     }
 
     /// Whether anything about the end of the object changes.
@@ -49,30 +62,22 @@ impl State {
         };
         metadata.insert("deletionTimestamp".into(), super::state::seconds(end).into());
         metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
-        if let Some(generation) = metadata.get("generation").and_then(Value::as_i64).filter(|one| *one > 0) {
+        let generation = metadata.get("generation").and_then(Value::as_i64).filter(|one| *one > 0);
+        if let (false, Some(generation)) = (old.is_deleting(), generation) {
             metadata.insert("generation".into(), generation.saturating_add(1).into());
         }
         true
     }
 }
 
-/// Pods and claims are answered as they were, all others with a status.
-fn removed(kind: &Kind, gone: Arc<Object>) -> Answer {
-    match &kind.rules {
-        Rules::Pod | Rules::Claim => Answer::object(200, gone),
-        Rules::Revision | Rules::Plain | Rules::Custom(_) => {
-            let mut details = json!({
-                "name": gone.str("/metadata/name"), "kind": kind.plural, "uid": gone.uid(),
-            });
-            if let (false, Some(details)) = (kind.group.is_empty(), details.as_object_mut()) {
-                details.insert("group".into(), kind.group.as_str().into());
-            }
-            let status = json!({
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-            });
-            Answer::value(200, status)
-        }
+/// The answer about an object that knows no grace.
+fn success(kind: &Kind, gone: &Object) -> Answer {
+    let mut details = json!({"name": gone.str("/metadata/name"), "kind": kind.plural, "uid": gone.uid()});
+    if let (false, Some(details)) = (kind.group.is_empty(), details.as_object_mut()) {
+        details.insert("group".into(), kind.group.as_str().into());
     }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    Answer::value(200, status)
 }
 
 fn check_preconditions(call: &Call, old: &Object) -> Result<(), Failure> {
@@ -88,7 +93,7 @@ fn check_preconditions(call: &Call, old: &Object) -> Result<(), Failure> {
             let why = format!(
                 "Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {there}"
             );
-            return Err(Failure::conflict(call.kind, &call.name, &why));
+            return Err(Failure::precondition(call.kind, &call.name, &why));
         }
     }
     Ok(())

@@ -34,7 +34,9 @@ impl Failure {
 
     /// About one object: who names it by resource, as most answers do.
     fn about(mut self, kind: &Kind, name: &str) -> Self {
-        self.details.insert("name".into(), name.into());
+        if !name.is_empty() {
+            self.details.insert("name".into(), name.into());
+        }
         if !kind.group.is_empty() {
             self.details.insert("group".into(), kind.group.as_str().into());
         }
@@ -56,13 +58,35 @@ impl Failure {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
+    /// A precondition of a deletion does not hold; the answer names the kind instead of the resource.
+    pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        Self::conflict(kind, name, why).named(&kind.kind)
+    }
+
+    /// Says otherwise what it is about.
+    #[must_use]
+    pub fn named(mut self, kind: &str) -> Self {
+        self.details.insert("kind".into(), kind.into());
+        self
+    }
+
+    /// The options of a list or watch do not fit together.
+    pub fn bad_options(cause: &Cause) -> Self {
+        let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {}", cause.message);
+        let mut failure = Self::new(422, "Invalid", message).named("ListOptions");
+        failure.details.insert("group".into(), "meta.k8s.io".into());
+        let cause = json!({"reason": cause.reason, "message": cause.message, "field": cause.field});
+        failure.details.insert("causes".into(), vec![cause].into());
+        failure
+    }
+
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
-    /// The whole server does not know the path.
+    /// The whole server does not know the path; it says so without a `Status`.
     pub fn no_such_path() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource")
+        Self::new(404, "", "404 page not found\n")
     }
 
     pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
@@ -83,8 +107,7 @@ impl Failure {
         let texts: Vec<String> =
             causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let message = format!("{} \"{name}\" is invalid: {}", kind.singular(), texts.join(", "));
-        let mut failure = Self::new(422, "Invalid", message).about(kind, name);
-        failure.details.insert("kind".into(), kind.kind.as_str().into());
+        let mut failure = Self::new(422, "Invalid", message).about(kind, name).named(&kind.kind);
         let causes: Vec<Value> = causes
             .into_iter()
             .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))

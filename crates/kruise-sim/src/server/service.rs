@@ -118,7 +118,8 @@ fn version() -> Response<Content> {
 }
 
 fn refuse(failure: &Failure) -> Response<Content> {
-    respond(failure.code, full(Bytes::from(failure.status().to_string())))
+    let text = if failure.reason.is_empty() { failure.message.clone() } else { failure.status().to_string() };
+    respond(failure.code, full(Bytes::from(text)))
 }
 
 fn full(bytes: Bytes) -> Content {

@@ -74,12 +74,15 @@ fn last_finalizer_takes_the_object_with_it() {
 }
 
 #[test]
-fn stale_version_and_foreign_uid_are_conflicts() {
+fn stale_version_and_foreign_uid_are_refused() {
     let server = server();
     ask(&server, Verb::Create, "", pod("a")).unwrap();
-    for body in [json!({"metadata": {"resourceVersion": "1"}}), json!({"metadata": {"uid": "other"}})] {
+    for (body, code, reason) in [
+        (json!({"metadata": {"resourceVersion": "1"}}), 409, "Conflict"),
+        (json!({"metadata": {"uid": "other"}}), 422, "Invalid"),
+    ] {
         let failure = ask(&server, Verb::MergePatch, "a", body).unwrap_err();
-        assert_eq!((failure.code, failure.reason), (409, "Conflict"));
+        assert_eq!((failure.code, failure.reason), (code, reason));
     }
     let wrong = json!({"preconditions": {"uid": "other"}});
     assert_eq!(ask(&server, Verb::Delete, "a", wrong).unwrap_err().reason, "Conflict");
@@ -94,7 +97,8 @@ fn kinds_of_ours_are_pruned_defaulted_and_refused_by_their_schema() {
     let spec =
         json!({"replicas": 2, "nonsense": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template});
     let create = |wanted: &Value, name: &str| {
-        let body = json!({"metadata": {"name": name}, "spec": wanted, "status": {"replicas": 7}});
+        let head = (sets.api_version(), &sets.kind);
+        let body = json!({"apiVersion": head.0, "kind": head.1, "metadata": {"name": name}, "spec": wanted, "status": {"replicas": 7}});
         server.ask("test", &Call::object(Verb::Create, sets, ("n", ""), body))
     };
 

@@ -102,13 +102,13 @@ fn check(call: &Call) -> Result<(), Failure> {
     if options.initial_events.is_some() && options.version_match != "NotOlderThan" {
         let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
-        return Err(Failure::invalid(call.kind, "", vec![cause]));
+        return Err(Failure::bad_options(&cause));
     }
     if options.initial_events.is_none() && !options.version_match.is_empty() {
         let message =
             "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
         let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
-        return Err(Failure::invalid(call.kind, "", vec![cause]));
+        return Err(Failure::bad_options(&cause));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{Request, header};
+use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_sim::server::{Call, Link, Server, Verb, resources};
 use kruise_testbed::scratch_without_manager;
 use kube::Client;
@@ -35,6 +36,9 @@ struct Said {
 #[tokio::test]
 async fn simulated_server_answers_like_the_real_one() {
     let scratch = scratch_without_manager("simulated").await.unwrap();
+    // Pods that are bound stay as they are: no kubelet of the testbed answers here.
+    let here = Which { namespace: Some(scratch.namespace.clone()), ..Which::default() };
+    scratch.shared.nodes.rule(here, Behaviour::Hangs);
     let mut real = Side::new(scratch.client.clone(), &scratch.namespace);
     let server = Server::new(1, Arc::new(jiff::Timestamp::now));
     let namespaces = resources::find("", "v1", "namespaces").unwrap();

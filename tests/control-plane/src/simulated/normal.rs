@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Fields that are dropped wherever they are, with why.
 const DROPPED: &[&str] = &[
@@ -17,6 +17,7 @@ const DROPPED: &[&str] = &[
     "lastProbeTime",
     "remainingItemCount", // Only an estimate.
     "continue",           // Opaque.
+    "reportingInstance",  // An empty text of events.
     "storageClassName",   // Set by admission where a default class exists.
     "causes",             // Compared as a set, see below.
 ];
@@ -36,12 +37,21 @@ pub fn normal(body: Value) -> Value {
 
 fn members(map: Map<String, Value>) -> Map<String, Value> {
     let causes = causes(map.get("causes"));
+    let is_list = map.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    let is_bookmark = map.get("type").and_then(Value::as_str) == Some("BOOKMARK");
     let mut out = Map::new();
     for (name, value) in map {
         if DROPPED.contains(&name.as_str()) || value.is_null() {
             continue;
         }
-        let value = if OWN.contains(&name.as_str()) { "<time>".into() } else { normal(value) };
+        let value = match (name.as_str(), OWN.contains(&name.as_str())) {
+            (_, true) => "<time>".into(),
+            // The version of a list is that of the whole server, where others write too.
+            ("metadata", _) if is_list => continue,
+            // Of a bookmark only metadata counts; the rest are zeros of its type.
+            ("object", _) if is_bookmark => json!({"metadata": normal(value["metadata"].clone())}),
+            (_, _) => normal(value),
+        };
         // Nothing and an empty list or map are the same to every reader.
         let is_empty = match &value {
             Value::Array(list) => list.is_empty(),
@@ -64,6 +74,10 @@ fn causes(causes: Option<&Value>) -> Option<Value> {
     let mut all: Vec<String> = causes?
         .as_array()?
         .iter()
+        // That rules were not checked because of other faults.
+        .filter(|cause| !matches!(cause["field"].as_str(), Some("<nil>")))
+        // A wrong type is told twice, once by its path with a dot.
+        .filter(|cause| !cause["field"].as_str().is_some_and(|field| field.starts_with('.')))
         .map(|cause| {
             format!("{} {}", cause["reason"].as_str().unwrap_or("-"), cause["field"].as_str().unwrap_or("-"))
         })

@@ -93,7 +93,6 @@ fn pods() -> Vec<Step> {
         step("pod without a name", Create, PODS, pod(&json!({}))),
         step("pod with a bad name", Create, PODS, pod(&json!({"name": "A_"}))),
         step("pod of another namespace", Create, PODS, pod(&json!({"name": "x", "namespace": "default"}))),
-        step("pod with a version", Create, PODS, pod(&json!({"name": "x", "resourceVersion": "1"}))),
         step("pod in no namespace", Create, "/api/v1/namespaces/nowhere/pods", pod(&json!({"name": "x"}))),
         step("pod tried", Create, format!("{PODS}?dryRun=All"), pod(&json!({"name": "tried"}))),
         step("pod tried is not there", Get, format!("{PODS}/tried"), Value::Null),
@@ -416,7 +415,7 @@ fn clonesets() -> Vec<Step> {
             "set without a template",
             Create,
             CLONESETS,
-            json!({"metadata": {"name": "x"}, "spec": {"replicas": 1}}),
+            json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": {"name": "x"}, "spec": {"replicas": 1}}),
         ),
         step(
             "set with nulls",
@@ -479,9 +478,11 @@ fn statefulsets() -> Vec<Step> {
     use Asked::{Create, Delete, MergePatch};
     let template = json!({"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]}});
     let spec = json!({"replicas": 2, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template});
-    let set = json!({"metadata": {"name": "db", "finalizers": ["kruise.io/x"]}, "spec": spec});
+    let head = json!({"metadata": {"name": "db"}, "spec": spec});
+    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "metadata": {"name": "db", "finalizers": ["kruise.io/x"]}, "spec": spec});
     let one = format!("{STATEFULSETS}/db");
     vec![
+        step("stateful without its kind", Create, STATEFULSETS, head),
         step("stateful", Create, STATEFULSETS, set),
         step("stateful ends", Delete, &*one, json!({"propagationPolicy": "Background"})),
         step("stateful is let go", MergePatch, &*one, json!({"metadata": {"finalizers": null}})),
