@@ -4,5 +4,6 @@
 //! Must not live here: anything that ships in a production image.
 
 pub mod kubelet;
+pub mod model;
 pub mod rng;
 pub mod server;
