@@ -6,3 +6,4 @@
 pub mod kubelet;
 pub mod rng;
 pub mod server;
+pub mod world;
