@@ -7,3 +7,4 @@ pub mod kubelet;
 pub mod model;
 pub mod rng;
 pub mod server;
+pub mod world;
