@@ -200,7 +200,9 @@ impl stateright::Model for Model {
                 let moved = pods(&state.cluster).iter().filter(|pod| !is_at(pod, FIRST)).count();
                 moved <= model.moved as usize || model.image == FIRST
             }),
-            Property::always("a bounded number of writes", |model: &Self, state: &State| state.writes <= model.writes),
+            Property::always("a bounded number of writes", |model: &Self, state: &State| {
+                state.writes <= model.writes
+            }),
             Property::always("where nothing moves, the spec is reached", |model: &Self, state: &State| {
                 !model.is_over(state) || model.is_reached(state)
             }),
