@@ -87,30 +87,32 @@ pub async fn start_called(cluster: &Cluster, program: &Path, extra: &[String]) -
 
 /// Until the API server has seen the manager's configurations, nobody calls it: an object that only its rules refuse tells.
 async fn until_called(client: &Client) -> Result<(), TestbedError> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(APPS_GROUP, "v1beta1", "StatefulSet"));
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(APPS_GROUP, "v1beta1", "CloneSet"));
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &kind);
     let labels = json!({"app": "probe"});
+    let main = json!({"name": "main", "image": "x", "ports": [{"containerPort": 70_000}]});
     let probe = json!({
-        "apiVersion": format!("{APPS_GROUP}/v1beta1"), "kind": "StatefulSet", "metadata": {"name": "not.a.label"},
+        "apiVersion": format!("{APPS_GROUP}/v1beta1"), "kind": "CloneSet", "metadata": {"name": "probe"},
         "spec": {
             "replicas": 0, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "x"}]}},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}},
         },
     });
     let probe: DynamicObject =
         serde_json::from_value(probe).map_err(|error| TestbedError::Unfit(error.to_string()))?;
     let try_only = PostParams { dry_run: true, ..PostParams::default() };
+    let mut last = String::new();
     for _ in 0..CALLED_TRIES {
-        match api.create(&try_only, &probe).await {
-            Err(kube::Error::Api(status))
-                if status.message.contains("vstatefulset.kb.io") && status.code == 422 =>
-            {
+        last = match api.create(&try_only, &probe).await {
+            Err(kube::Error::Api(status)) if status.message.contains("vcloneset.kb.io") => {
                 return Ok(());
             }
-            Ok(_) | Err(_) => tokio::time::sleep(CALLED_LOOK_EVERY).await,
-        }
+            Ok(_) => "it was let through".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        tokio::time::sleep(CALLED_LOOK_EVERY).await;
     }
-    Err(TestbedError::Unfit("the manager's webhooks were never called".to_owned()))
+    Err(TestbedError::Unfit(format!("the manager's webhooks were never called: {last}")))
 }
 
 fn gates_of(extra: &[String]) -> &str {

@@ -104,7 +104,9 @@ fn start(
         Fit::TooSmall(claim, chains) => {
             let price = if cx.is_available(pod) { Price::One } else { Price::Free };
             budget.spend(pod, price)?;
-            chains.into_iter().for_each(|chain| plan.act(chain));
+            for chain in chains {
+                plan.act(chain);
+            }
             return Err(Reason::ClaimResizing { claim });
         }
     }

@@ -3,6 +3,7 @@
 mod claims;
 mod crash;
 mod expansion;
+mod growth;
 mod hooks;
 mod migrate;
 mod ordinals;

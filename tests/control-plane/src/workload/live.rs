@@ -1,9 +1,10 @@
 //! A test's namespace, and a workload that lives in it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::simnodes::SimNodes;
 use kruise_testbed::{Scratch, wait};
@@ -134,8 +135,36 @@ impl Sets {
 impl Live {
     /// Merges into `.spec`.
     pub async fn change(&self, spec: Value) {
+        self.try_change(spec).await.unwrap();
+    }
+
+    /// As [`Live::change`]; the error says why it was refused.
+    pub async fn try_change(&self, spec: Value) -> Result<(), String> {
         let patch = Patch::Merge(json!({"spec": spec}));
-        self.api.patch(&self.name, &PatchParams::default(), &patch).await.unwrap();
+        let changed = self.api.patch(&self.name, &PatchParams::default(), &patch).await;
+        changed.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Reasons of the events about it so far, with how often each was told.
+    pub async fn events(&self) -> BTreeMap<String, i32> {
+        let all: Api<Event> = Api::namespaced(self.pods.clone().into_client(), self.namespace());
+        let ours = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
+        let mut told = BTreeMap::new();
+        for event in all.list(&ours).await.unwrap().items {
+            *told.entry(event.reason.unwrap_or_default()).or_insert(0) += event.count.unwrap_or(1);
+        }
+        told
+    }
+
+    /// Waits until an event of this reason was told about it.
+    pub async fn until_told(&self, reason: &str) {
+        let all: Api<Event> = Api::namespaced(self.pods.clone().into_client(), self.namespace());
+        let ours = ListParams::default().fields(&format!("involvedObject.uid={},reason={reason}", self.uid));
+        wait::until_all(&all, &ours, &format!("event {reason}"), |all| !all.is_empty()).await.unwrap();
+    }
+
+    fn namespace(&self) -> &str {
+        self.api.namespace().unwrap_or_default()
     }
 
     /// What `kubectl scale` and the autoscaler do.
