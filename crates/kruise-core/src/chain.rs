@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ids::{PodName, ResourceVersion, Uid};
+use crate::podunavailablebudget::Question;
 
 /// A short sequence of writes that belong together. If one fails, the rest is not made; the next plan starts from
 /// whatever is there.
@@ -62,6 +63,8 @@ pub enum Resource {
     Claim,
     Revision,
     ImagePullJob,
+    /// PodUnavailableBudget.
+    Budget,
     /// The workload that the plan is for.
     Workload,
 }
@@ -84,8 +87,8 @@ pub enum Act {
         uid: Uid,
         pod: PodName,
     },
-    /// Not a write: ask the PodUnavailableBudgets whether this pod may be disturbed. A refusal ends this chain only (B10).
-    AskBudget,
+    /// Asks the named budget whether a pod may be disturbed, and pays. A refusal ends this chain only (B10).
+    Ask(Question),
 }
 
 /// Which endpoint of an object a patch goes to.

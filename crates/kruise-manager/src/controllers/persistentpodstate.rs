@@ -22,8 +22,8 @@ use kruise_runtime::{Key, Resource};
 use serde_json::Value;
 
 use crate::objects::{
-    Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored, index,
-    target_entry,
+    BUDGETS, Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored,
+    index, target_entry,
 };
 use crate::stores::Stores;
 
@@ -124,6 +124,7 @@ impl Resources for PodStates {
             Target::Claim => Claim::RESOURCE,
             Target::Revision => Revision::RESOURCE,
             Target::ImagePullJob => PullJob::RESOURCE,
+            Target::Budget => BUDGETS,
             Target::Workload => PersistentPodState::RESOURCE,
         }
     }
@@ -260,7 +261,7 @@ mod tests {
         }
 
         fn plan(&self, name: &str) -> Option<Plan> {
-            let turn = Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 };
+            let turn = Turn::first(jiff::Timestamp::UNIX_EPOCH, 1);
             PodStates::new(Arc::clone(&self.stores)).plan(&Key::new("n", name), &turn)
         }
     }

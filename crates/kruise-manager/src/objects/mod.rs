@@ -23,8 +23,13 @@ pub use workload::{
 
 use std::sync::Arc;
 
-use kruise_runtime::Key;
+use kruise_api::names::POLICY_GROUP;
+use kruise_runtime::{Key, Resource};
 use serde::Deserialize;
+
+/// Read live when they are asked, never cached.
+pub const BUDGETS: Resource =
+    Resource::namespaced(POLICY_GROUP, "v1beta1", "podunavailablebudgets", "PodUnavailableBudget");
 
 /// Names of the indexes that are ours.
 pub mod index {

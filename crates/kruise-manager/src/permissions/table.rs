@@ -1,6 +1,6 @@
 //! The list. Whoever adds a write to the code adds its line here, then `make gen`.
 
-use kruise_api::names::{self, APPS_GROUP, component};
+use kruise_api::names::{self, APPS_GROUP, POLICY_GROUP, component};
 
 use super::{Names, Proof, Role, Use, Verb, When};
 
@@ -34,6 +34,7 @@ pub fn uses() -> Vec<Use> {
         pods(),
         claims_and_revisions(),
         image_pulls(),
+        budgets(),
         everybody(),
         webhooks(),
         definitions(),
@@ -185,6 +186,23 @@ fn image_pulls() -> Vec<Use> {
         when: When::Gate("ImagePullJobGate"),
         ..manager(CLONESET, APPS_GROUP, "imagepulljobs", verbs.concat())
     }]
+}
+
+fn budgets() -> Vec<Use> {
+    let asked = When::Gate("PodUnavailableBudgetUpdateGate");
+    let budgets = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets",
+        vec![seen("get", "asks whether a pod may be disturbed")],
+    );
+    let status = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets/status",
+        vec![seen("patch", "spends one unit of what is allowed before a pod is disturbed")],
+    );
+    vec![Use { when: asked, ..budgets }, Use { when: asked, ..status }]
 }
 
 fn everybody() -> Vec<Use> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
-use kruise_core::ids::Uid;
+use kruise_core::ids::{PodName, Uid};
 use kruise_core::plan::Plan;
 
 use call::is_alive;
@@ -33,6 +33,15 @@ pub struct Outcome {
     pub failures: BTreeMap<Purpose, ApplyError>,
     pub events: Vec<Event>,
     pub writes: usize,
+    /// Pods that a budget was asked about, and whether it refused.
+    pub asked: BTreeMap<PodName, Verdict>,
+}
+
+/// What a budget said about a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Allowed,
+    Denied,
 }
 
 impl Outcome {
@@ -143,8 +152,7 @@ impl Applier<'_> {
                 return Ok(());
             }
         }
-        // Asking is not writing.
-        *writes += usize::from(write.act != Act::AskBudget);
+        *writes += 1;
         match self.caller.write(resource, &object, &write.act).await {
             Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
             Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
@@ -163,6 +171,10 @@ impl Applier<'_> {
 impl Outcome {
     fn take(&mut self, chain: &Chain, writes: usize, result: Result<(), ApplyError>) {
         self.writes += writes;
+        if let (Some(pod), Some(Act::Ask(_))) = (&chain.pod, chain.writes.first().map(|first| &first.act)) {
+            let is_denied = matches!(result, Err(ApplyError::Denied { .. }));
+            self.asked.insert(pod.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
+        }
         match result {
             Ok(()) => self.events.extend(chain.done.clone()),
             Err(error) => {
