@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::simnodes::SimNodes;
-use kruise_testbed::{Scratch, wait};
+use kruise_testbed::{Scratch, scratch, scratch_with_all_gates, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
@@ -45,7 +45,7 @@ impl Kind {
     }
 
     /// The smallest one.
-    fn web(self, replicas: u32) -> Web {
+    pub fn web(self, replicas: u32) -> Web {
         match self {
             Self::CloneSet => cloneset(replicas),
             Self::StatefulSet => statefulset(replicas),
@@ -70,6 +70,16 @@ impl Sets {
             ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind.name()));
         let api = Api::namespaced_with(client.clone(), namespace, &resource);
         Self { kind, client, namespace: namespace.to_owned(), api, nodes: None }
+    }
+
+    /// A new namespace of the shared cluster.
+    pub async fn shared(kind: Kind, name: &str) -> Self {
+        Self::of(kind, scratch(name).await.unwrap())
+    }
+
+    /// A new namespace of the shared cluster whose manager runs with every alpha gate on and is asked about every object.
+    pub async fn with_all_gates(kind: Kind, name: &str) -> Self {
+        Self::of(kind, scratch_with_all_gates(name).await.unwrap())
     }
 
     /// A namespace of a shared cluster.
