@@ -21,6 +21,8 @@ mod persistentpodstate;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod statefulset;
 #[cfg(test)]
 mod testbed;

@@ -82,9 +82,11 @@ impl ApplyError {
     }
 }
 
-/// A JSON patch whose test failed is answered like an invalid object, but names no field.
+/// A JSON patch whose test failed is answered like an invalid object, but names no field. A merge that carries the uid
+/// of a predecessor is answered like an attempt to change it.
 fn is_failed_test(status: &Status) -> bool {
-    status.details.as_ref().is_none_or(|details| details.causes.is_empty())
+    let causes = status.details.as_ref().map_or(&[][..], |details| &details.causes);
+    causes.iter().all(|cause| cause.field == "metadata.uid")
 }
 
 fn retry_after(status: &Status) -> Duration {
@@ -109,12 +111,14 @@ mod tests {
         let none = serde_json::json!({});
         let field =
             serde_json::json!({"causes": [{"field": "spec.replicas", "message": "m", "reason": "r"}]});
+        let successor = serde_json::json!({"causes": [{"field": "metadata.uid", "message": "m", "reason": "FieldValueInvalid"}]});
         for (code, reason, details, next) in [
             (409, "AlreadyExists", &none, Next::Replan),
             (409, "Conflict", &none, Next::Replan),
             (404, "NotFound", &none, Next::Replan),
             (422, "Invalid", &none, Next::Replan),
             (422, "Invalid", &field, Next::BackOff),
+            (422, "Invalid", &successor, Next::Replan),
             (403, "Forbidden", &none, Next::BackOff),
             (
                 429,

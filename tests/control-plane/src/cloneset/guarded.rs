@@ -69,10 +69,9 @@ async fn scenario_36_cloneset_b10_refused_pod_does_not_stop_the_others() {
     };
     web.until("two updated, and told why not the third", refused).await;
     sets.quiet().await;
-    let old = |name: &str, pods: &[k8s_openapi::api::core::v1::Pod]| {
-        pods.iter().any(|pod| pod.name_any() == name && image_of(pod, "main") == "nginx:1.25")
-    };
-    assert!(old(&held, &web.pods_now().await), "it is guarded");
+    let now = web.pods_now().await;
+    let is_old = now.iter().any(|pod| pod.name_any() == held && image_of(pod, "main") == "nginx:1.25");
+    assert!(is_old, "it is guarded");
     let paid = budgets.status("gives").await;
     assert_eq!(paid["unavailableAllowed"], 0);
     assert!(paid["unavailablePods"][&paying].is_string(), "{paid}");
