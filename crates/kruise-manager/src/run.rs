@@ -67,7 +67,8 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let controllers = controllers(flags, &views, &shared);
     let selecting = front.selecting(flags, &gates, &stores, conditions);
     // A standby keeps its caches warm: the watches run before and without leading.
-    let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
+    let settings = WatchSettings { namespace: flags.namespace.as_str().into(), seed };
+    let _watches = stores.watch(&client, &settings, &flags.webhook.pod_namespace);
     let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
 
     let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
