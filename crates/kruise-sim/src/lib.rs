@@ -4,5 +4,7 @@
 //! Must not live here: anything that ships in a production image.
 
 pub mod kubelet;
+pub mod model;
 pub mod rng;
 pub mod server;
+pub mod world;

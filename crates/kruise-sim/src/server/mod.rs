@@ -16,7 +16,7 @@ mod create;
 mod delete;
 mod failure;
 mod link;
-mod patch;
+pub(crate) mod patch;
 mod request;
 pub mod resources;
 mod schema;
@@ -32,7 +32,7 @@ pub use link::{Calm, Fate, Link, Weather};
 pub use request::{Call, Options, Part, Shape, Trial, Verb};
 pub use resources::{Kind, KindId};
 pub use service::Door;
-pub use state::{Answer, Change, Now, Observer, State, seconds};
+pub use state::{Answer, Change, Entry, Now, Observer, State, seconds};
 pub use store::{Event, Name, Object, Store, What};
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -30,12 +30,23 @@ pub struct Change<'a> {
     pub call: &'a Call,
 }
 
+/// One write that was asked for.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub at: tokio::time::Instant,
+    pub who: &'static str,
+    pub call: Call,
+    pub code: u16,
+}
+
 pub struct State {
     pub store: Store,
     pub(super) rng: Rng,
     now: Now,
     observer: Option<Box<dyn Observer>>,
     fresh: Vec<Arc<Event>>,
+    /// Every write that was asked for, if somebody wants to know.
+    log: Option<Vec<Entry>>,
     /// Of the question that is being answered.
     pub(super) trial: Trial,
 }
@@ -91,12 +102,22 @@ impl State {
             now,
             observer: None,
             fresh: Vec::new(),
+            log: None,
             trial: Trial::Real,
         }
     }
 
     pub fn observe(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
+    }
+
+    /// From now on every write is remembered.
+    pub fn keep_log(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    pub fn log(&self) -> &[Entry] {
+        self.log.as_deref().unwrap_or_default()
     }
 
     pub fn now(&self) -> Timestamp {
@@ -118,6 +139,10 @@ impl State {
             Verb::JsonPatch | Verb::MergePatch | Verb::StrategicPatch => self.patch(call),
             Verb::Delete => self.delete(call),
         };
+        if let (true, Some(log)) = (call.verb.is_write(), &mut self.log) {
+            let code = answer.as_ref().map_or_else(|failure| failure.code, |answer| answer.code);
+            log.push(Entry { at: tokio::time::Instant::now(), who, call: call.clone(), code });
+        }
         for event in std::mem::take(&mut self.fresh) {
             if let Some(observer) = &mut self.observer {
                 observer.changed(&Change { store: &self.store, event: &event, who, call });

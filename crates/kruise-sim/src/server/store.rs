@@ -45,6 +45,8 @@ pub struct Store {
     version: u64,
     tables: Vec<Table>,
     history: VecDeque<Arc<Event>>,
+    /// Tells actors of the world that there is something new.
+    changed: watch::Sender<u64>,
     /// Number of the first event in `history`, counted from the beginning of the world.
     first: u64,
     /// The version of the newest event that was dropped.
@@ -97,6 +99,7 @@ impl Default for Store {
             version: 1,
             tables: resources::all().iter().map(|_| table()).collect(),
             history: VecDeque::new(),
+            changed: watch::Sender::new(0),
             first: 0,
             floor: 1,
             limit: HISTORY,
@@ -154,6 +157,7 @@ impl Store {
             }
             table.changed.send_replace(self.version);
         }
+        self.changed.send_replace(self.version);
         self.history.push_back(Arc::clone(&event));
         while self.limit < self.history.len() {
             self.forget_one();
@@ -190,6 +194,11 @@ impl Store {
     pub fn number_after(&self, version: u64) -> u64 {
         let before = self.history.partition_point(|event| event.version <= version);
         self.first.saturating_add(u64::try_from(before).unwrap_or(u64::MAX))
+    }
+
+    /// Everything of every kind.
+    pub fn subscribe_all(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     pub fn subscribe(&self, kind: KindId) -> Option<watch::Receiver<u64>> {
