@@ -37,6 +37,8 @@ pub enum Purpose {
     /// Makes a pod or revision without owner ours.
     Adopt,
     Claims,
+    /// Asks for a larger volume.
+    GrowClaim,
     Revision,
     /// Deletes revisions beyond the limit.
     History,

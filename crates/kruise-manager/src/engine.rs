@@ -45,6 +45,8 @@ pub struct Engine {
     controllers: Vec<Ready>,
     candidate: Option<Candidate>,
     namespace: Arc<str>,
+    /// Where the administrator's configuration is.
+    own_namespace: String,
 }
 
 /// Watches and the writer of events; they end with it.
@@ -75,7 +77,9 @@ impl Engine {
         };
         let views = Views { stores: Arc::clone(&stores), gates: planner_gates(gates), resize };
         let controllers = all_controllers(flags, &views, &shared);
-        Self { stores, shared, controllers, candidate, namespace: flags.namespace.as_str().into() }
+        let own_namespace = flags.webhook.pod_namespace.clone();
+        let namespace = flags.namespace.as_str().into();
+        Self { stores, shared, controllers, candidate, namespace, own_namespace }
     }
 
     /// A standby keeps its caches warm: the watches run before and without leading.
@@ -83,7 +87,7 @@ impl Engine {
         let settings = WatchSettings { namespace: Arc::clone(&self.namespace), seed: self.shared.seed };
         let events = self.shared.recorder.clone().run(self.shared.client.clone());
         Running {
-            _watches: self.stores.watch(&self.shared.client, &settings),
+            _watches: self.stores.watch(&self.shared.client, &settings, &self.own_namespace),
             _events: Aborting(vec![tokio::spawn(events)]),
         }
     }

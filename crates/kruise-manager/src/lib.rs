@@ -2,6 +2,7 @@
 //! documents are generated from is public beside it.
 
 mod controllers;
+mod custom_kinds;
 mod engine;
 mod flags;
 mod front;

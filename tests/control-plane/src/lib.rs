@@ -11,6 +11,8 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod definitions;
+#[cfg(test)]
 mod launch;
 #[cfg(test)]
 mod lease;

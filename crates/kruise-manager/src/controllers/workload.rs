@@ -168,7 +168,13 @@ pub fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
     let first = |purposes: &[Purpose]| purposes.iter().find_map(|purpose| all.get(purpose).cloned());
     Failures {
         scale: first(&[Purpose::Create, Purpose::Delete, Purpose::Claims]),
-        update: first(&[Purpose::UpdateInPlace, Purpose::Recreate, Purpose::Refresh, Purpose::Revision]),
+        update: first(&[
+            Purpose::UpdateInPlace,
+            Purpose::Recreate,
+            Purpose::GrowClaim,
+            Purpose::Refresh,
+            Purpose::Revision,
+        ]),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the caches hold: per resource type only what a view is assembled from.
 
 mod claim;
+mod custom;
 #[cfg(test)]
 mod memory;
 mod node;
@@ -11,6 +12,7 @@ mod storage_class;
 mod workload;
 
 pub use claim::Claim;
+pub use custom::{Configuration, CustomWorkload};
 pub use node::Node;
 pub use pod::Pod;
 pub use pull_job::PullJob;

@@ -117,7 +117,7 @@ fn pod_states() -> Vec<Use> {
                 POD_STATE,
                 CORE,
                 "configmaps",
-                vec![seen("get", "reads which other kinds are supported")],
+                [CACHE.as_slice(), &[seen("get", "reads which other kinds are supported")]].concat(),
             )
         },
     ]

@@ -3,7 +3,7 @@
 use http::Method;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Op, Part, Patch, Purpose, Resource as Target, Write};
 use kruise_core::ids::{PodName, Uid};
-use kruise_core::plan::Plan;
+use kruise_core::plan::{Creations, Plan};
 use kruise_core::pod::PodView;
 use kruise_core::podunavailablebudget::{Operation, Question};
 use serde_json::json;
@@ -57,7 +57,12 @@ fn drained_update(name: &str) -> Chain {
 }
 
 async fn apply(server: &Scripted, barrier: &Barrier, chains: Vec<Chain>) -> Outcome {
+    apply_as(Creations::Alike, server, barrier, chains).await
+}
+
+async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, chains: Vec<Chain>) -> Outcome {
     let mut plan = Plan::default();
+    plan.creations = creations;
     for chain in chains {
         plan.act(chain);
     }
@@ -87,6 +92,25 @@ async fn sm_75_creations_start_slowly_and_stop_after_a_failing_batch() {
     assert_eq!(outcome.next(), Next::BackOff);
     let told = |reason: &str| outcome.events.iter().filter(|event| event.reason == reason).count();
     assert_eq!((told("SuccessfulCreate"), told("FailedCreate")), (2, 1), "the failing batch is finished");
+}
+
+/// statefulset/B18: an ordinal that cannot be created keeps no other one from being tried; a wall of refusals ends it.
+#[tokio::test(start_paused = true)]
+async fn statefulset_b18_creations_that_stand_for_themselves_go_on_past_a_refusal() {
+    let all = || (0..40).map(|n| create(&format!("web-{n}"))).collect::<Vec<_>>();
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let first =
+        Scripted::new(move |_: &Seen| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Answer::failure(403, "Forbidden"),
+            _ => Answer::object(5),
+        });
+    let outcome = apply_as(Creations::EachItsOwn, &first, &Barrier::default(), all()).await;
+    assert_eq!(first.seen().len(), 40);
+    assert_eq!(outcome.next(), Next::BackOff, "and it is tried again");
+
+    let wall = Scripted::new(|_: &Seen| Answer::failure(403, "Forbidden"));
+    apply_as(Creations::EachItsOwn, &wall, &Barrier::default(), all()).await;
+    assert_eq!(wall.seen().len(), REFUSED_MAX);
 }
 
 #[tokio::test(start_paused = true)]
