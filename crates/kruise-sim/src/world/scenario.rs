@@ -32,6 +32,16 @@ pub enum Step {
     SpecifyDelete,
 }
 
+impl Step {
+    /// Whether pods change because of it.
+    pub fn is_rollout(&self) -> bool {
+        match self {
+            Self::Edit(_) | Self::SpecifyDelete => true,
+            Self::Settle | Self::Wait(_) => false,
+        }
+    }
+}
+
 /// The name of every scenario, in the order of [`all`].
 pub const NAMES: [&str; 12] = [
     "create",
