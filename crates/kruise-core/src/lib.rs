@@ -19,6 +19,7 @@ pub mod order;
 pub mod persistentpodstate;
 pub mod plan;
 pub mod pod;
+pub mod podunavailablebudget;
 pub mod predownload;
 pub mod quantity;
 pub mod random;

@@ -2,6 +2,8 @@
 //! documents are generated from is public beside it.
 
 mod controllers;
+mod custom_kinds;
+mod engine;
 mod flags;
 mod front;
 mod objects;
@@ -43,6 +45,26 @@ pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks
     let names = Mutex::new(Random::from_seed(0));
     let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new(), names };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
+}
+
+/// What a simulated world gives a manager to stand on.
+pub use engine::Ground;
+
+/// Flags of a manager, read once for many simulated runs.
+pub struct Settings(flags::Flags);
+
+impl Settings {
+    /// From a command line, without the name of the program.
+    pub fn read(arguments: &[&str]) -> Self {
+        let line = std::iter::once("kruise-manager").chain(arguments.iter().copied());
+        Self(original_flags::parse(line.map(std::ffi::OsString::from)).0)
+    }
+}
+
+/// The whole manager but its front (webhooks, health and metrics pages): caches, lease, queues, controllers. It ends with an
+/// error when it is deposed, and all its tasks end when it is dropped.
+pub async fn controllers_alone(settings: &Settings, ground: Ground) -> anyhow::Result<()> {
+    run::controllers_alone(&settings.0, ground).await
 }
 
 /// Group and plural of the kinds that keep a release from being uninstalled.

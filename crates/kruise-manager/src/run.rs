@@ -1,36 +1,20 @@
 //! From flags to running controllers, and back to a clean stop.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use kruise_api::reasons;
 use kruise_core::admission::selection::Conditions;
 use kruise_core::inplace::Resize;
-use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
-use kruise_runtime::controller::{Controller, Planner, Shared};
-use kruise_runtime::events::Recorder;
-use kruise_runtime::gates::FeatureGates;
-use kruise_runtime::lease::{self, Candidate};
-use kruise_runtime::metrics::{Leading, Metrics};
-use kruise_runtime::queue::Queue;
+use kruise_runtime::lease;
+use kruise_runtime::metrics::Metrics;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 
-use crate::controllers::{
-    self, CloneSets, Context as Views, LaunchPriority, Planned, PodReadiness, PodStates, StatefulSets,
-    Workloads,
-};
-use crate::flags::{Flags, planner_gates};
-use crate::front::{Aborting, Front};
-use crate::stores::{Optional, Stores, Use};
-
-/// A stopping leader gives plans that are being carried out this long to end.
-const STOP_WITHIN: Duration = Duration::from_secs(10);
+use crate::engine::{Engine, Ground};
+use crate::flags::Flags;
+use crate::front::Front;
 
 pub fn logging(flags: &Flags) {
     let level = match flags.v {
@@ -52,155 +36,39 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let server = client.apiserver_version().await.context("the API server cannot be reached")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
-    let stores = Arc::new(Stores::new(optional(&gates)));
-    let seed = random();
-    let shared = Shared {
-        client: client.clone(),
-        caches: Arc::new(stores.caches()),
-        recorder: Recorder::new("kruise-manager", Clock::system()),
-        clock: Clock::system(),
-        metrics,
-        back_off: flags.back_off(),
-        seed,
-    };
     let since = |version| is_since(version, &server.major, &server.minor);
     let conditions = if since((1, 28)) { Conditions::Known } else { Conditions::Unknown };
-    let front = Front::open(flags, &gates, &shared, &stores).await?;
-    // `pods/resize` exists from 1.32 on (SM-36).
-    let resize = if since((1, 32)) { Resize::Endpoint } else { Resize::InPod };
-    let views = Views { stores: Arc::clone(&stores), gates: planner_gates(&gates), resize };
-    let controllers = all_controllers(flags, &views, &shared);
-    let selecting = front.selecting(flags, &gates, &stores, conditions);
-    // A standby keeps its caches warm: the watches run before and without leading.
-    let _watches = stores.watch(&client, &WatchSettings { namespace: flags.namespace.as_str().into(), seed });
-    let _events = Aborting(vec![tokio::spawn(shared.recorder.clone().run(client.clone()))]);
-
-    let candidate = flags.enable_leader_election.then(|| candidate(flags, &client, seed));
+    let seed = random();
+    let ground = Ground { client, clock: Clock::system(), metrics, seed, identity: identity(seed) };
+    let engine = Engine::new(flags, &gates, ground, resize(&server.major, &server.minor));
+    let front = Front::open(flags, &gates, &engine.shared, &engine.stores).await?;
+    let selecting = front.selecting(flags, &gates, &engine.stores, conditions);
+    let _running = engine.watch();
     tokio::select! {
         biased;
         signal = stop_signal() => {
             front.close().await;
             return signal;
         }
-        () = ready(&stores, candidate.as_ref()) => {}
-    }
-    shared.metrics.leads(Leading::Yes);
-    tracing::info!(
-        clonesets = stores.clonesets.len(),
-        statefulsets = stores.statefulsets.len(),
-        pods = stores.pods.len(),
-        "leading"
-    );
-    if let Some(candidate) = &candidate {
-        candidate.tell(&shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
+        () = engine.ready() => {}
     }
     let _selecting = selecting.start();
-    let (queues, workers): (Vec<_>, Vec<_>) =
-        controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
-    let outcome = tokio::select! {
-        biased;
-        signal = stop_signal() => signal,
-        () = lost(candidate.as_ref()) => Err(anyhow::anyhow!("leader election lost")),
-    };
-    close(&queues);
-    // The lead is given back while webhooks are still answered.
-    let step_down = async {
-        wait_for(workers.into_iter().flatten().collect()).await;
-        if let Some(candidate) = &candidate {
-            candidate.release().await;
-        }
-    };
-    tokio::join!(step_down, front.close());
-    outcome
+    engine.lead(stop_signal(), front.close()).await
 }
 
-fn close(queues: &[Arc<Queue>]) {
-    for queue in queues {
-        queue.close();
-    }
+/// The controllers without a front, on somebody else's ground, until they are dropped or deposed.
+pub async fn controllers_alone(flags: &Flags, ground: Ground) -> anyhow::Result<()> {
+    let gates = flags.gates()?;
+    let server = ground.client.apiserver_version().await.context("the API server cannot be reached")?;
+    let engine = Engine::new(flags, &gates, ground, resize(&server.major, &server.minor));
+    let _running = engine.watch();
+    engine.ready().await;
+    engine.lead(std::future::pending(), async {}).await
 }
 
-/// A controller whose keys are woken already; it works once it is started.
-struct Ready {
-    queue: Arc<Queue>,
-    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>>>,
-}
-
-fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
-    vec![
-        ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
-        ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
-        pod_states(flags.persistentpodstate_workers, views, shared),
-        pod_readiness(views, shared),
-        launch_priority(views, shared),
-    ]
-}
-
-fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    PodStates::wake(&views.stores, &queue);
-    Ready::of(PodStates::new(Arc::clone(&views.stores)), workers, queue, shared)
-}
-
-fn pod_readiness(views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    PodReadiness::wake(&views.stores, &queue);
-    Ready::of(
-        PodReadiness::new(Arc::clone(&views.stores)),
-        controllers::pod_readiness::WORKERS,
-        queue,
-        shared,
-    )
-}
-
-fn launch_priority(views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    LaunchPriority::wake(&views.stores, &queue);
-    let planner = LaunchPriority::new(Arc::clone(&views.stores));
-    Ready::of(planner, controllers::launch_priority::WORKERS, queue, shared)
-}
-
-fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    Workloads::<K>::wake(&views.stores, &queue);
-    Ready::of(Workloads::new(views.clone(), kind), workers, queue, shared)
-}
-
-impl Ready {
-    fn of(planner: impl Planner, workers: usize, queue: Arc<Queue>, shared: &Shared) -> Self {
-        let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
-        Self { queue, start: Box::new(move || controller.start(workers)) }
-    }
-}
-
-fn optional(gates: &FeatureGates) -> Optional {
-    let used = |gate: &str| if gates.on(gate) { Use::Used } else { Use::Unused };
-    Optional { pull_jobs: used("ImagePullJobGate"), storage_classes: used("StatefulSetAutoResizePVCGate") }
-}
-
-/// Caches are filled first, so that a new leader acts at once.
-async fn ready(stores: &Stores, candidate: Option<&Candidate>) {
-    stores.synced().await;
-    if let Some(candidate) = candidate {
-        tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
-        candidate.acquire().await;
-    }
-}
-
-async fn lost(candidate: Option<&Candidate>) {
-    match candidate {
-        Some(candidate) => candidate.hold().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn wait_for(workers: Vec<JoinHandle<()>>) {
-    let deadline = Instant::now() + STOP_WITHIN;
-    for worker in workers {
-        if tokio::time::timeout_at(deadline, worker).await.is_err() {
-            tracing::warn!("a plan was still being carried out at the end; its successor will go on");
-        }
-    }
+/// `pods/resize` exists from 1.32 on (SM-36).
+fn resize(major: &str, minor: &str) -> Resize {
+    if is_since((1, 32), major, minor) { Resize::Endpoint } else { Resize::InPod }
 }
 
 async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
@@ -222,18 +90,9 @@ async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
     }
 }
 
-fn candidate(flags: &Flags, client: &Client, seed: u64) -> Candidate {
+fn identity(seed: u64) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Candidate {
-        client: client.clone(),
-        clock: Clock::system(),
-        namespace: Some(flags.leader_election_namespace.clone())
-            .filter(|text| !text.is_empty())
-            .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
-        name: flags.leader_election_id.clone(),
-        identity: lease::identity(host.trim(), [seed, random()]),
-        timings: flags.timings(),
-    }
+    lease::identity(host.trim(), [seed, random()])
 }
 
 /// The only randomness of the process: names and jitter follow from it.

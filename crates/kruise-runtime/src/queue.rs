@@ -1,7 +1,8 @@
 //! The work queue: keyed, deduplicating, first come first served, with exact timers and back-off per key.
 //!
 //! A key that is being worked on is never handed out twice; if it is added meanwhile it comes again afterwards. One
-//! slow or failing key delays no other.
+//! slow or failing key delays no other, and a key whose work is long rests in proportion, so that events gather
+//! instead of each one paying for a look at everything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -47,6 +48,8 @@ struct State {
     timers: BTreeMap<Instant, BTreeSet<Key>>,
     timer_of: HashMap<Key, Instant>,
     failures: HashMap<Key, u32>,
+    /// Events do not wake these keys before the given time.
+    resting: HashMap<Key, Instant>,
     closed: bool,
     counts: Counts,
 }
@@ -104,9 +107,14 @@ impl Queue {
             state.again.insert(key);
             return;
         }
-        state.push(key);
+        state.wake(key, Instant::now());
         drop(state);
         self.changed.notify_one();
+    }
+
+    /// Events wake the key no earlier than this; its timers ring as set. For a key that is being worked on.
+    pub fn rest(&self, key: &Key, until: Instant) {
+        self.lock().resting.insert(key.clone(), until);
     }
 
     /// The next key to work on; `None` when the queue was closed.
@@ -168,7 +176,7 @@ impl Queue {
             Done::After(delay) => state.set_timer(&key, Some(now + delay)),
         }
         if state.again.remove(&key) {
-            state.push(key);
+            state.wake(key, now);
         }
         drop(state);
         self.changed.notify_one();
@@ -207,6 +215,19 @@ impl Queue {
 }
 
 impl State {
+    fn wake(&mut self, key: Key, now: Instant) {
+        match self.resting.get(&key) {
+            Some(until) if *until > now => {
+                let until = self.timer_of.get(&key).map_or(*until, |timer| *until.min(timer));
+                self.set_timer(&key, Some(until));
+            }
+            Some(_) | None => {
+                self.resting.remove(&key);
+                self.push(key);
+            }
+        }
+    }
+
     fn push(&mut self, key: Key) {
         if !self.queued.contains_key(&key) {
             self.queued.insert(key.clone(), Instant::now());
@@ -340,6 +361,43 @@ mod tests {
         queue.done(again, Done::Failed);
         queue.next().await.unwrap();
         assert_eq!(before.elapsed().as_millis(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn resting_key_gathers_its_events_and_delays_no_other() {
+        let queue = queue();
+        let start = Instant::now();
+        queue.add(key("big"));
+        let big = queue.next().await.unwrap();
+        queue.rest(&big, start + Duration::from_millis(100));
+        queue.add(key("big"));
+        queue.done(big, Done::Settled(Some(start + Duration::from_secs(9))));
+        queue.add(key("big"));
+        queue.add(key("small"));
+
+        let first = queue.next().await.unwrap();
+        assert_eq!((first, start.elapsed().as_millis()), (key("small"), 0));
+        let second = queue.next().await.unwrap();
+        assert_eq!((second.clone(), start.elapsed().as_millis()), (key("big"), 100));
+        queue.done(second, Done::Settled(None));
+        queue.add(key("big"));
+        queue.next().await.unwrap();
+        assert_eq!(start.elapsed().as_millis(), 100, "rested");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rest_moves_no_timer() {
+        let queue = queue();
+        let start = Instant::now();
+        queue.add(key("big"));
+        let big = queue.next().await.unwrap();
+        queue.rest(&big, start + Duration::from_millis(100));
+        queue.done(big, Done::Settled(Some(start + Duration::from_millis(30))));
+        queue.add(key("big"));
+
+        queue.next().await.unwrap();
+
+        assert_eq!(start.elapsed().as_millis(), 30);
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ const NODE: &str = "node-tests";
 pub enum Part {
     Check,
     Unit,
+    Sim,
     Cluster,
     Node,
 }
@@ -37,8 +38,10 @@ struct Counts {
 
 /// Runs the given part, or all. A failing part does not keep the later ones from being run.
 pub fn run(only: Option<Part>) -> anyhow::Result<()> {
-    let parts =
-        only.map_or_else(|| vec![Part::Check, Part::Unit, Part::Cluster, Part::Node], |part| vec![part]);
+    let parts = only.map_or_else(
+        || vec![Part::Check, Part::Unit, Part::Sim, Part::Cluster, Part::Node],
+        |part| vec![part],
+    );
     let mut outcomes = Vec::new();
     for part in parts {
         for (name, step) in part.steps() {
@@ -85,6 +88,9 @@ impl Part {
                     all.env("PROPTEST_RNG_SEED", "20261115");
                 }
                 tests(&mut all)
+            })],
+            Self::Sim => vec![("simulated worlds", || {
+                tool(cargo().args(["run", "--quiet", "--package", "kruise-sim", "--", "check"]))
             })],
             Self::Cluster => vec![
                 ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "helm"]))),

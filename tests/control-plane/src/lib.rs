@@ -11,6 +11,8 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod definitions;
+#[cfg(test)]
 mod launch;
 #[cfg(test)]
 mod lease;
@@ -26,6 +28,8 @@ mod persistentpodstate;
 mod replicas;
 #[cfg(test)]
 mod simnodes;
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod statefulset;
 #[cfg(test)]

@@ -18,9 +18,10 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
+use crate::cloneset::guarded::Budgets;
 use crate::workload::{Kind, Live, Sets, cloneset as web};
 
-const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true";
+const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true,PodUnavailableBudgetUpdateGate=true";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A verb on a resource, `patch pods/status`.
@@ -155,10 +156,13 @@ async fn image_of(live: &Live, image: &str) {
     live.api.patch(&live.name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// In place, with the image pulled before, and by the endpoint for resizes.
+/// In place, with a budget asked and the image pulled before, and by the endpoint for resizes.
 async fn updates_in_place_and_resizes(here: &Sets) {
     let live = here.create(web(3).named("placed").policy("InPlaceIfPossible")).await;
-    live.until_available(3).await;
+    let pods = live.until_available(3).await;
+    Budgets::of(here).create("asked", 1).await;
+    let guarded = json!({"metadata": {"annotations": {"pub.kruise.io/related-pub": "asked"}}});
+    live.patch_pod(&pods[0].metadata.name.clone().unwrap(), guarded).await;
     image_of(&live, "nginx:2").await;
     live.until_updated(3).await;
     for (op, cpu) in [("add", "20m"), ("replace", "10m")] {

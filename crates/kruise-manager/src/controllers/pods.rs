@@ -7,7 +7,7 @@ use kruise_runtime::cache::Cached;
 use kruise_runtime::events::Subject;
 use kruise_runtime::{Key, Resource};
 
-use crate::objects::{CONFIG_MAP, Claim, Pod, PullJob, Revision, index};
+use crate::objects::{self, Pod, index};
 use crate::stores::Stores;
 
 pub fn subject(stores: &Stores, key: &Key) -> Option<Subject> {
@@ -23,13 +23,7 @@ pub fn subject(stores: &Stores, key: &Key) -> Option<Subject> {
 
 /// Here a pod is the workload.
 pub fn resource(target: Target) -> Resource {
-    match target {
-        Target::Pod | Target::Workload => Pod::RESOURCE,
-        Target::Claim => Claim::RESOURCE,
-        Target::Revision => Revision::RESOURCE,
-        Target::ImagePullJob => PullJob::RESOURCE,
-        Target::ConfigMap => CONFIG_MAP,
-    }
+    objects::resource(target, Pod::RESOURCE)
 }
 
 /// Whether a workload of ours looks after this pod in its own plans.

@@ -1,6 +1,6 @@
 //! The list. Whoever adds a write to the code adds its line here, then `make gen`.
 
-use kruise_api::names::{self, APPS_GROUP, component};
+use kruise_api::names::{self, APPS_GROUP, POLICY_GROUP, component};
 
 use super::{Names, Proof, Role, Use, Verb, When};
 
@@ -35,6 +35,7 @@ pub fn uses() -> Vec<Use> {
         pods(),
         claims_and_revisions(),
         image_pulls(),
+        budgets(),
         barriers(),
         everybody(),
         webhooks(),
@@ -116,7 +117,7 @@ fn pod_states() -> Vec<Use> {
                 POD_STATE,
                 CORE,
                 "configmaps",
-                vec![seen("get", "reads which other kinds are supported")],
+                [CACHE.as_slice(), &[seen("get", "reads which other kinds are supported")]].concat(),
             )
         },
     ]
@@ -187,6 +188,23 @@ fn image_pulls() -> Vec<Use> {
         when: When::Gate("ImagePullJobGate"),
         ..manager(CLONESET, APPS_GROUP, "imagepulljobs", verbs.concat())
     }]
+}
+
+fn budgets() -> Vec<Use> {
+    let asked = When::Gate("PodUnavailableBudgetUpdateGate");
+    let budgets = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets",
+        vec![seen("get", "asks whether a pod may be disturbed")],
+    );
+    let status = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets/status",
+        vec![seen("patch", "spends one unit of what is allowed before a pod is disturbed")],
+    );
+    vec![Use { when: asked, ..budgets }, Use { when: asked, ..status }]
 }
 
 fn barriers() -> Vec<Use> {

@@ -55,7 +55,7 @@ pub async fn supported(client: &Client, namespace: &str) -> Result<Supported, No
 
 /// Steers a new pod to where it was ready last (PP-17 … PP-25): one look-up by its owner, nothing for all other pods.
 pub fn placed(stores: &Stores, namespace: &str, pod: &mut Value) {
-    let Some(target) = target_of(pod, &Supported::default()) else { return };
+    let Some(target) = target_of(pod, &stores.custom.supported()) else { return };
     let objects = stores.pod_states.by(index::TARGET, &target_entry(namespace, &target));
     if let Some(object) = chosen(objects.iter().map(|object| &object.object)) {
         place(pod, object);

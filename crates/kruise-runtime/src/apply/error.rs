@@ -24,6 +24,10 @@ pub enum ApplyError {
     #[error("{object} could not be written now: {message}")]
     Busy { object: Key, after: Duration, message: String },
 
+    /// The budget that guards the pod of this chain has nothing to give now. Asked again soon, after other pods.
+    #[error("PodUnavailableBudget {budget} does not allow it: {message}")]
+    Denied { budget: Key, message: String },
+
     /// Nobody knows whether the write happened: a time-out, a broken connection, a server error.
     #[error("{object}: no certain answer: {message}")]
     Unsure { object: Key, message: String },
@@ -41,6 +45,9 @@ pub enum Next {
 
 /// The server's default when it gives no number.
 const BUSY: Duration = Duration::from_secs(1);
+
+/// CS-76.
+const DENIED: Duration = Duration::from_secs(1);
 
 impl ApplyError {
     /// Reads an answer of the API server.
@@ -64,6 +71,7 @@ impl ApplyError {
         match self {
             Self::Conflict { .. } | Self::Exists { .. } => Next::Replan,
             Self::Busy { after, .. } => Next::After(*after),
+            Self::Denied { .. } => Next::After(DENIED),
             Self::Refused { .. } | Self::Unsure { .. } => Next::BackOff,
         }
     }
@@ -74,9 +82,11 @@ impl ApplyError {
     }
 }
 
-/// A JSON patch whose test failed is answered like an invalid object, but names no field.
+/// A JSON patch whose test failed is answered like an invalid object, but names no field. A merge that carries the uid
+/// of a predecessor is answered like an attempt to change it.
 fn is_failed_test(status: &Status) -> bool {
-    status.details.as_ref().is_none_or(|details| details.causes.is_empty())
+    let causes = status.details.as_ref().map_or(&[][..], |details| &details.causes);
+    causes.iter().all(|cause| cause.field == "metadata.uid")
 }
 
 fn retry_after(status: &Status) -> Duration {
@@ -101,12 +111,14 @@ mod tests {
         let none = serde_json::json!({});
         let field =
             serde_json::json!({"causes": [{"field": "spec.replicas", "message": "m", "reason": "r"}]});
+        let successor = serde_json::json!({"causes": [{"field": "metadata.uid", "message": "m", "reason": "FieldValueInvalid"}]});
         for (code, reason, details, next) in [
             (409, "AlreadyExists", &none, Next::Replan),
             (409, "Conflict", &none, Next::Replan),
             (404, "NotFound", &none, Next::Replan),
             (422, "Invalid", &none, Next::Replan),
             (422, "Invalid", &field, Next::BackOff),
+            (422, "Invalid", &successor, Next::Replan),
             (403, "Forbidden", &none, Next::BackOff),
             (
                 429,

@@ -1,0 +1,217 @@
+//! Caches, queues and the lease: what runs of a manager behind its front. A process gives it the ground to stand on, and
+//! so does the simulator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kruise_api::reasons;
+use kruise_core::inplace::Resize;
+use kruise_runtime::cache::WatchSettings;
+use kruise_runtime::clock::Clock;
+use kruise_runtime::controller::{Controller, Planner, Shared};
+use kruise_runtime::events::Recorder;
+use kruise_runtime::gates::FeatureGates;
+use kruise_runtime::lease::Candidate;
+use kruise_runtime::metrics::{Leading, Metrics};
+use kruise_runtime::queue::Queue;
+use kube::Client;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
+
+use crate::controllers::{
+    self, CloneSets, Context as Views, LaunchPriority, Planned, PodReadiness, PodStates, StatefulSets,
+    Workloads,
+};
+use crate::flags::{Flags, planner_gates};
+use crate::front::Aborting;
+use crate::stores::{Optional, Stores, Use};
+
+/// A stopping leader gives plans that are being carried out this long to end.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// Everything from outside that decides what a manager does, besides its flags.
+pub struct Ground {
+    pub client: Client,
+    pub clock: Clock,
+    pub metrics: Arc<Metrics>,
+    /// Names and jitter follow from it.
+    pub seed: u64,
+    /// Who this process is among candidates for the lease.
+    pub identity: String,
+}
+
+pub struct Engine {
+    pub stores: Arc<Stores>,
+    pub shared: Shared,
+    controllers: Vec<Ready>,
+    candidate: Option<Candidate>,
+    namespace: Arc<str>,
+    /// Where the administrator's configuration is.
+    own_namespace: String,
+}
+
+/// Watches and the writer of events; they end with it.
+pub struct Running {
+    _watches: JoinSet<()>,
+    _events: Aborting,
+}
+
+/// A controller whose keys are woken already; it works once it is started.
+struct Ready {
+    queue: Arc<Queue>,
+    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>> + Send + Sync>,
+}
+
+impl Engine {
+    pub fn new(flags: &Flags, gates: &FeatureGates, ground: Ground, resize: Resize) -> Self {
+        let stores = Arc::new(Stores::new(optional(gates)));
+        let candidate = flags.enable_leader_election.then(|| candidate(flags, &ground));
+        let Ground { client, clock, metrics, seed, identity: _ } = ground;
+        let shared = Shared {
+            client,
+            caches: Arc::new(stores.caches()),
+            recorder: Recorder::new("kruise-manager", clock.clone()),
+            clock,
+            metrics,
+            back_off: flags.back_off(),
+            seed,
+        };
+        let views = Views { stores: Arc::clone(&stores), gates: planner_gates(gates), resize };
+        let controllers = all_controllers(flags, &views, &shared);
+        let own_namespace = flags.webhook.pod_namespace.clone();
+        let namespace = flags.namespace.as_str().into();
+        Self { stores, shared, controllers, candidate, namespace, own_namespace }
+    }
+
+    /// A standby keeps its caches warm: the watches run before and without leading.
+    pub fn watch(&self) -> Running {
+        let settings = WatchSettings { namespace: Arc::clone(&self.namespace), seed: self.shared.seed };
+        let events = self.shared.recorder.clone().run(self.shared.client.clone());
+        Running {
+            _watches: self.stores.watch(&self.shared.client, &settings, &self.own_namespace),
+            _events: Aborting(vec![tokio::spawn(events)]),
+        }
+    }
+
+    /// Caches are filled first, so that a new leader acts at once.
+    pub async fn ready(&self) {
+        self.stores.synced().await;
+        if let Some(candidate) = &self.candidate {
+            tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
+            candidate.acquire().await;
+            candidate.tell(&self.shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
+        }
+        self.shared.metrics.leads(Leading::Yes);
+        tracing::info!(
+            clonesets = self.stores.clonesets.len(),
+            statefulsets = self.stores.statefulsets.len(),
+            pods = self.stores.pods.len(),
+            "leading"
+        );
+    }
+
+    /// Works until told to stop or deposed. The lead is given back while `closing` still answers.
+    pub async fn lead(
+        self,
+        stop: impl Future<Output = anyhow::Result<()>>,
+        closing: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let (queues, workers): (Vec<_>, Vec<_>) =
+            self.controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
+        let workers = Aborting(workers.into_iter().flatten().collect());
+        let candidate = self.candidate.as_ref();
+        let outcome = tokio::select! {
+            biased;
+            signal = stop => signal,
+            () = lost(candidate) => Err(anyhow::anyhow!("leader election lost")),
+        };
+        for queue in queues {
+            queue.close();
+        }
+        let step_down = async {
+            wait_for(workers).await;
+            if let Some(candidate) = candidate {
+                candidate.release().await;
+            }
+        };
+        tokio::join!(step_down, closing);
+        outcome
+    }
+}
+
+fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
+    vec![
+        ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
+        ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
+        pod_states(flags.persistentpodstate_workers, views, shared),
+        pod_readiness(views, shared),
+        launch_priority(views, shared),
+    ]
+}
+
+fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodStates::wake(&views.stores, &queue);
+    Ready::of(PodStates::new(Arc::clone(&views.stores)), workers, queue, shared)
+}
+
+fn pod_readiness(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodReadiness::wake(&views.stores, &queue);
+    let planner = PodReadiness::new(Arc::clone(&views.stores));
+    Ready::of(planner, controllers::pod_readiness::WORKERS, queue, shared)
+}
+
+fn launch_priority(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    LaunchPriority::wake(&views.stores, &queue);
+    let planner = LaunchPriority::new(Arc::clone(&views.stores));
+    Ready::of(planner, controllers::launch_priority::WORKERS, queue, shared)
+}
+
+fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    Workloads::<K>::wake(&views.stores, &queue);
+    Ready::of(Workloads::new(views.clone(), kind), workers, queue, shared)
+}
+
+impl Ready {
+    fn of(planner: impl Planner, workers: usize, queue: Arc<Queue>, shared: &Shared) -> Self {
+        let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+        Self { queue, start: Box::new(move || controller.start(workers)) }
+    }
+}
+
+fn optional(gates: &FeatureGates) -> Optional {
+    let used = |gate: &str| if gates.on(gate) { Use::Used } else { Use::Unused };
+    Optional { pull_jobs: used("ImagePullJobGate"), storage_classes: used("StatefulSetAutoResizePVCGate") }
+}
+
+fn candidate(flags: &Flags, ground: &Ground) -> Candidate {
+    Candidate {
+        client: ground.client.clone(),
+        clock: ground.clock.clone(),
+        namespace: Some(flags.leader_election_namespace.clone())
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| flags.webhook.pod_namespace.clone()),
+        name: flags.leader_election_id.clone(),
+        identity: ground.identity.clone(),
+        timings: flags.timings(),
+    }
+}
+
+async fn lost(candidate: Option<&Candidate>) {
+    match candidate {
+        Some(candidate) => candidate.hold().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_for(mut workers: Aborting) {
+    let deadline = Instant::now() + STOP_WITHIN;
+    for worker in &mut workers.0 {
+        if tokio::time::timeout_at(deadline, worker).await.is_err() {
+            tracing::warn!("a plan was still being carried out at the end; its successor will go on");
+        }
+    }
+}

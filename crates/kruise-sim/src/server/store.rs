@@ -1,0 +1,207 @@
+//! Objects, the counter of versions, and what happened: the part that etcd and the watch cache play.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::resources::{self, KindId};
+
+/// Events that are kept for watches unless told otherwise.
+const HISTORY: usize = 20_000;
+
+/// One state of one object; never changed. Its text is made once, for whoever asks first.
+#[derive(Debug)]
+pub struct Object {
+    pub value: Value,
+    text: OnceLock<Bytes>,
+}
+
+/// Namespace, empty for kinds of the whole cluster, and name.
+pub type Name = (Arc<str>, Arc<str>);
+
+#[derive(Debug)]
+pub struct Event {
+    pub version: u64,
+    pub kind: KindId,
+    pub name: Name,
+    pub what: What,
+    pub object: Arc<Object>,
+    /// When it happened, by virtual time.
+    pub at: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Added,
+    Modified,
+    Deleted,
+}
+
+pub struct Store {
+    version: u64,
+    tables: Vec<Table>,
+    history: VecDeque<Arc<Event>>,
+    /// Tells actors of the world that there is something new.
+    changed: watch::Sender<u64>,
+    /// Number of the first event in `history`, counted from the beginning of the world.
+    first: u64,
+    /// The version of the newest event that was dropped.
+    floor: u64,
+    limit: usize,
+}
+
+struct Table {
+    objects: BTreeMap<Name, Arc<Object>>,
+    /// Tells watches that there is something new.
+    changed: watch::Sender<u64>,
+}
+
+impl Object {
+    pub fn new(value: Value) -> Self {
+        Self { value, text: OnceLock::new() }
+    }
+
+    pub fn text(&self) -> &Bytes {
+        self.text.get_or_init(|| Bytes::from(self.value.to_string()))
+    }
+
+    pub fn str(&self, pointer: &str) -> &str {
+        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub fn uid(&self) -> &str {
+        self.str("/metadata/uid")
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.value.pointer("/metadata/deletionTimestamp").is_some()
+    }
+}
+
+impl What {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        let table = || Table { objects: BTreeMap::new(), changed: watch::Sender::new(0) };
+        Self {
+            version: 1,
+            tables: resources::all().iter().map(|_| table()).collect(),
+            history: VecDeque::new(),
+            changed: watch::Sender::new(0),
+            first: 0,
+            floor: 1,
+            limit: HISTORY,
+        }
+    }
+}
+
+impl Store {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The oldest version that a watch can begin at.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    pub fn get(&self, kind: KindId, name: &Name) -> Option<&Arc<Object>> {
+        self.tables.get(kind.0)?.objects.get(name)
+    }
+
+    /// All objects of a kind, of one namespace if it is not empty, in order of their names.
+    pub fn list(&self, kind: KindId, namespace: &str) -> impl Iterator<Item = (&Name, &Arc<Object>)> {
+        let table = self.tables.get(kind.0);
+        table
+            .into_iter()
+            .flat_map(|table| &table.objects)
+            .filter(move |((there, _), _)| namespace.is_empty() || **there == *namespace)
+    }
+
+    /// The version that the next write will have.
+    pub fn next_version(&self) -> u64 {
+        self.version.saturating_add(1)
+    }
+
+    /// Makes a new state or removal known. The object carries [`Store::next_version`] already.
+    pub fn commit(&mut self, kind: KindId, name: Name, what: What, object: Arc<Object>) -> Arc<Event> {
+        self.version = self.next_version();
+        let event = Arc::new(Event {
+            version: self.version,
+            kind,
+            name: name.clone(),
+            what,
+            object,
+            at: Instant::now(),
+        });
+        if let Some(table) = self.tables.get_mut(kind.0) {
+            match what {
+                What::Added | What::Modified => {
+                    table.objects.insert(name, Arc::clone(&event.object));
+                }
+                What::Deleted => {
+                    table.objects.remove(&name);
+                }
+            }
+            table.changed.send_replace(self.version);
+        }
+        self.changed.send_replace(self.version);
+        self.history.push_back(Arc::clone(&event));
+        while self.limit < self.history.len() {
+            self.forget_one();
+        }
+        event
+    }
+
+    /// Drops all history: whoever is behind must list again.
+    pub fn compact(&mut self) {
+        while !self.history.is_empty() {
+            self.forget_one();
+        }
+    }
+
+    fn forget_one(&mut self) {
+        if let Some(event) = self.history.pop_front() {
+            self.floor = event.version;
+            self.first = self.first.saturating_add(1);
+        }
+    }
+
+    /// How many events there have been; the number of the next one.
+    pub fn count(&self) -> u64 {
+        self.first.saturating_add(u64::try_from(self.history.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Events from this number on, as far as they are remembered.
+    pub fn since(&self, number: u64) -> impl Iterator<Item = &Arc<Event>> {
+        let skip = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.history.range(skip.min(self.history.len())..)
+    }
+
+    /// The number of the first event after this version.
+    pub fn number_after(&self, version: u64) -> u64 {
+        let before = self.history.partition_point(|event| event.version <= version);
+        self.first.saturating_add(u64::try_from(before).unwrap_or(u64::MAX))
+    }
+
+    /// Everything of every kind.
+    pub fn subscribe_all(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub fn subscribe(&self, kind: KindId) -> Option<watch::Receiver<u64>> {
+        self.tables.get(kind.0).map(|table| table.changed.subscribe())
+    }
+}

@@ -1,0 +1,205 @@
+//! Watches: initial events, bookmarks, the end of history, the end by time-out; each event as late as the link makes it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream};
+use http_body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Server;
+use super::failure::{Cause, Failure};
+use super::link::Link;
+use super::request::{Bookmarks, Call};
+use super::resources::Kind;
+use super::store::Event;
+
+/// How often a quiet watch tells how far it is.
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
+/// A watch that does not say how long it lasts.
+const LONGEST: Duration = Duration::from_mins(30);
+
+/// One open watch.
+struct Open {
+    server: Server,
+    link: Arc<Link>,
+    kind: &'static Kind,
+    namespace: String,
+    changed: watch::Receiver<u64>,
+    /// Number of the next event of the store.
+    next: u64,
+    /// Lines that are ready.
+    lines: VecDeque<Bytes>,
+    /// Events that are on their way, with the time of their arrival.
+    late: VecDeque<(Instant, Arc<Event>)>,
+    bookmarks: Bookmarks,
+    bookmark_at: Instant,
+    end_at: Instant,
+    told: u64,
+}
+
+/// The lines of a watch, for as long as the link is up.
+pub fn open(
+    server: &Server,
+    link: &Arc<Link>,
+    call: &Call,
+) -> Result<impl Stream<Item = Result<Frame<Bytes>, Infallible>> + use<>, Failure> {
+    check(call)?;
+    let now = Instant::now();
+    let mut lines = VecDeque::new();
+    let (changed, next, told) = {
+        let state = server.lock();
+        let store = &state.store;
+        let version: u64 = call.options.version.parse().unwrap_or(0);
+        let changed = store.subscribe(call.kind.id).ok_or_else(Failure::no_such_path)?;
+        let wants_all = call.options.initial_events.as_deref() == Some("true") || version == 0;
+        if wants_all {
+            for (_, object) in store.list(call.kind.id, &call.namespace) {
+                lines.push_back(line("ADDED", object.text()));
+            }
+            if call.options.initial_events.is_some() {
+                lines.push_back(bookmark(
+                    call.kind,
+                    store.version(),
+                    &json!({"k8s.io/initial-events-end": "true"}),
+                ));
+            }
+        } else if version < store.floor() {
+            let status = Failure::expired(version, store.floor()).status();
+            lines.push_back(line("ERROR", &Bytes::from(status.to_string())));
+        }
+        let from = if wants_all { store.version() } else { version };
+        (changed, store.number_after(from), from)
+    };
+    let lasts = call.options.timeout_seconds.map_or(LONGEST, Duration::from_secs);
+    let open = Open {
+        server: server.clone(),
+        link: Arc::clone(link),
+        kind: call.kind,
+        namespace: call.namespace.clone(),
+        changed,
+        next,
+        lines,
+        late: VecDeque::new(),
+        bookmarks: call.options.bookmarks,
+        bookmark_at: now + BOOKMARK_EVERY,
+        end_at: now + lasts,
+        told,
+    };
+    Ok(stream::unfold(open, |mut open| async move {
+        let line = open.line().await?;
+        Some((Ok(Frame::data(line)), open))
+    }))
+}
+
+fn check(call: &Call) -> Result<(), Failure> {
+    let options = &call.options;
+    if options.initial_events.is_some() && options.version_match != "NotOlderThan" {
+        let message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
+        return Err(Failure::bad_options(&cause));
+    }
+    if options.initial_events.is_none() && !options.version_match.is_empty() {
+        let message =
+            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        let cause = Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
+        return Err(Failure::bad_options(&cause));
+    }
+    Ok(())
+}
+
+impl Open {
+    /// The next line; `None` at the end.
+    async fn line(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(line);
+            }
+            let now = Instant::now();
+            if self.end_at <= now || self.link.cuts_watch(self.kind) {
+                return None;
+            }
+            self.gather();
+            self.arrive(now);
+            if !self.lines.is_empty() {
+                continue;
+            }
+            if self.bookmark_at <= now {
+                self.bookmark_at = now + BOOKMARK_EVERY;
+                if self.bookmarks == Bookmarks::Sent && self.late.is_empty() {
+                    let version = self.server.lock().store.version();
+                    return Some(bookmark(self.kind, version, &Value::Null));
+                }
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Puts new events on their way; they never overtake each other.
+    fn gather(&mut self) {
+        self.changed.mark_unchanged();
+        let state = self.server.lock();
+        for event in state.store.since(self.next) {
+            if event.kind == self.kind.id && (self.namespace.is_empty() || *event.name.0 == *self.namespace) {
+                let due = event.at + self.link.event_delay(self.kind);
+                let due = self.late.back().map_or(due, |(before, _)| due.max(*before));
+                self.late.push_back((due, Arc::clone(event)));
+            }
+        }
+        self.next = state.store.count();
+    }
+
+    fn arrive(&mut self, now: Instant) {
+        if self.link.holds_events(self.kind).is_some_and(|until| now < until) {
+            return;
+        }
+        while let Some((_, event)) = self.late.pop_front_if(|(due, _)| *due <= now) {
+            self.told = self.told.max(event.version);
+            let text = line(event.what.word(), event.object.text());
+            if self.link.doubles_event(self.kind) {
+                self.lines.push_back(text.clone());
+            }
+            self.lines.push_back(text);
+        }
+    }
+
+    async fn wait(&mut self) {
+        let due = self.late.front().map(|(due, _)| *due);
+        let due = due.map(|due| self.link.holds_events(self.kind).map_or(due, |until| until.max(due)));
+        let timer = due.unwrap_or(self.bookmark_at).min(self.bookmark_at).min(self.end_at);
+        tokio::select! {
+            biased;
+            result = self.changed.changed() => {
+                if result.is_err() {
+                    self.end_at = Instant::now(); // The server is gone.
+                }
+            }
+            () = self.link.changed() => {}
+            () = tokio::time::sleep_until(timer) => {}
+        }
+    }
+}
+
+fn line(what: &str, object: &Bytes) -> Bytes {
+    let mut line = Vec::with_capacity(object.len() + 40);
+    line.extend_from_slice(b"{\"type\":\"");
+    line.extend_from_slice(what.as_bytes());
+    line.extend_from_slice(b"\",\"object\":");
+    line.extend_from_slice(object);
+    line.extend_from_slice(b"}\n");
+    Bytes::from(line)
+}
+
+fn bookmark(kind: &Kind, version: u64, annotations: &Value) -> Bytes {
+    let mut metadata = json!({"resourceVersion": version.to_string()});
+    if let (true, Some(map)) = (annotations.is_object(), metadata.as_object_mut()) {
+        map.insert("annotations".into(), annotations.clone());
+    }
+    let object = json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
+    line("BOOKMARK", &Bytes::from(object.to_string()))
+}

@@ -1,0 +1,193 @@
+//! Everything that can go wrong, as data: a plan is a list of faults, each of which can be left out.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::kubelet::{Behaviour, Rule, Which};
+
+/// What goes wrong in one run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    pub faults: Vec<Fault>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// At the manager's write of this number, counted from 1 over all its lives. Leases and events do not count.
+    AtWrite(u64, Blow),
+    /// At this time after the beginning.
+    AtTime(Duration, Turn),
+}
+
+/// What happens to a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blow {
+    CrashBefore,
+    CrashAfter,
+    /// Refused with this code.
+    Refused(u16),
+    /// Neither effect nor answer.
+    Lost,
+    /// Effect, but no answer.
+    AnswerLost,
+    /// Effect after this long, no answer.
+    Ghost(Duration),
+}
+
+/// What happens to the world.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    /// Events of this kind (plural) do not arrive for so long.
+    Hold(&'static str, Duration),
+    /// Events of all kinds arrive twice for so long.
+    Double(Duration),
+    /// All watches break off.
+    Cut,
+    /// All watches break off, and the server forgets its history.
+    Forget,
+    /// The server refuses everything with this code for so long.
+    Outage(u16, Duration),
+    /// The leader hears and says nothing for so long, while a second manager stands by.
+    Freeze(Duration),
+    ClockJump(i64),
+    /// Kubelets misbehave for so long.
+    Knob(Behaviour, Duration),
+    /// Somebody deletes a pod; without grace if asked.
+    DeletePod(Grace),
+    /// Somebody evicts a pod.
+    Evict,
+    /// Somebody labels a pod.
+    Label,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grace {
+    Given,
+    Denied,
+}
+
+impl Fault {
+    /// One word, for statistics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AtWrite(_, blow) => match blow {
+                Blow::CrashBefore => "crash-before",
+                Blow::CrashAfter => "crash-after",
+                Blow::Refused(_) => "refused",
+                Blow::Lost => "lost",
+                Blow::AnswerLost => "answer-lost",
+                Blow::Ghost(_) => "ghost",
+            },
+            Self::AtTime(_, turn) => match turn {
+                Turn::Hold(_, _) => "hold-events",
+                Turn::Double(_) => "double-events",
+                Turn::Cut => "cut-watches",
+                Turn::Forget => "history-gone",
+                Turn::Outage(_, _) => "outage",
+                Turn::Freeze(_) => "two-leaders",
+                Turn::ClockJump(_) => "clock-jump",
+                Turn::Knob(_, _) => "kubelet",
+                Turn::DeletePod(_) => "pod-deleted",
+                Turn::Evict => "pod-evicted",
+                Turn::Label => "pod-labelled",
+            },
+        }
+    }
+
+    /// When it is over, if it has a time.
+    pub fn ends(&self) -> Duration {
+        match self {
+            Self::AtWrite(_, Blow::Ghost(delay)) => *delay,
+            Self::AtWrite(
+                _,
+                Blow::CrashBefore | Blow::CrashAfter | Blow::Refused(_) | Blow::Lost | Blow::AnswerLost,
+            ) => Duration::ZERO,
+            Self::AtTime(at, turn) => *at + turn.lasts(),
+        }
+    }
+}
+
+impl Turn {
+    pub fn lasts(&self) -> Duration {
+        match self {
+            Self::Hold(_, lasts)
+            | Self::Double(lasts)
+            | Self::Outage(_, lasts)
+            | Self::Freeze(lasts)
+            | Self::Knob(_, lasts) => *lasts,
+            Self::Cut
+            | Self::Forget
+            | Self::ClockJump(_)
+            | Self::DeletePod(_)
+            | Self::Evict
+            | Self::Label => Duration::ZERO,
+        }
+    }
+
+    /// How much later than usual the manager may learn of something because of it.
+    pub fn lag(&self) -> Duration {
+        match self {
+            Self::Hold(_, lasts) | Self::Outage(_, lasts) | Self::Freeze(lasts) => *lasts,
+            Self::Double(_)
+            | Self::Cut
+            | Self::Forget
+            | Self::ClockJump(_)
+            | Self::Knob(_, _)
+            | Self::DeletePod(_)
+            | Self::Evict
+            | Self::Label => Duration::ZERO,
+        }
+    }
+}
+
+impl Plan {
+    pub fn crash(write: u64, blow: Blow) -> Self {
+        Self { faults: vec![Fault::AtWrite(write, blow)] }
+    }
+
+    /// The same without the fault of this number.
+    #[must_use]
+    pub fn without(&self, number: usize) -> Self {
+        let faults = self.faults.iter().enumerate().filter(|(position, _)| *position != number);
+        Self { faults: faults.map(|(_, fault)| fault.clone()).collect() }
+    }
+
+    /// When the last fault with a time of its own is over.
+    pub fn ends(&self) -> Duration {
+        self.faults.iter().map(Fault::ends).max().unwrap_or_default()
+    }
+
+    /// How far behind the manager's knowledge may be, beyond the usual.
+    pub fn lag(&self) -> Duration {
+        let lag = |fault: &Fault| match fault {
+            Fault::AtWrite(_, Blow::Ghost(delay)) => *delay,
+            Fault::AtWrite(_, _) => Duration::ZERO,
+            Fault::AtTime(_, turn) => turn.lag(),
+        };
+        self.faults.iter().map(lag).sum()
+    }
+}
+
+/// A rule of the kubelet model for all pods.
+pub fn everywhere(behaviour: &Behaviour) -> Rule {
+    Rule { which: Which::default(), behaviour: behaviour.clone() }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtWrite(number, blow) => write!(out, "write {number}: {blow:?}"),
+            Self::AtTime(at, turn) => write!(out, "{at:?}: {turn:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.faults.is_empty() {
+            return out.write_str("no faults");
+        }
+        let texts: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        out.write_str(&texts.join("; "))
+    }
+}

@@ -1,0 +1,301 @@
+//! One simulated world: a server, everybody else of a cluster, one or two managers, a user with a scenario, and a plan of
+//! what goes wrong. One thread, virtual time, one seed: the same run every time.
+
+pub mod actors;
+pub mod clock;
+pub mod end;
+mod fates;
+pub mod faults;
+pub mod manager;
+pub mod rules;
+pub mod scenario;
+pub mod weather;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kruise_api::labels::SPECIFIED_DELETE;
+use kruise_manager::Settings;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::kubelet::{Behaviour, Knobs, Rule, Which};
+use crate::rng::Rng;
+use crate::server::{Call, Entry, Server, Verb, resources};
+use actors::{Actors, Kinds, SharedKnobs};
+use clock::WorldClock;
+use faults::Plan;
+use manager::{Abort, Slot};
+use rules::Ledger;
+use scenario::{Scenario, Step};
+use weather::Storm;
+
+/// Nothing moved for so long: longer than a lease and every patience of the manager.
+const QUIET: Duration = Duration::from_secs(30);
+/// After faults a key may have backed off for longer.
+const QUIET_AFTER_FAULTS: Duration = Duration::from_secs(150);
+/// After the end nothing may be written for this long.
+const STILL: Duration = Duration::from_mins(1);
+/// A run that has not settled by then never will.
+const TOO_LONG: Duration = Duration::from_hours(2);
+
+/// Everything that decides a run.
+#[derive(Clone)]
+pub struct Run {
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub plan: Plan,
+    pub lease: Lease,
+    pub log: Log,
+}
+
+/// Whether writes are remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    Kept,
+    Dropped,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Rules that were broken, or why it did not end well; empty if all is fine.
+    pub faults: Vec<String>,
+    /// Writes of managers, without leases and events.
+    pub writes: u64,
+    pub requests: u64,
+    pub end: Value,
+    /// Simulated time.
+    pub lasted: Duration,
+    /// Faults that happened, by name.
+    pub struck: BTreeMap<&'static str, u64>,
+    /// One line per write, if kept.
+    pub log: Vec<String>,
+}
+
+/// The flags of simulated managers, read once.
+pub struct Flags {
+    leading: Arc<Settings>,
+    alone: Arc<Settings>,
+}
+
+/// Whether managers compete for a lease. Without it a run costs half as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lease {
+    Held,
+    Unused,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            // Looked at less often than usual: nothing else in a run is so frequent.
+            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s"])),
+            alone: Arc::new(Settings::read(&["--enable-leader-election=false"])),
+        }
+    }
+}
+
+impl Run {
+    pub fn new(scenario: Scenario, seed: u64, plan: Plan) -> Self {
+        Self { scenario, seed, plan, lease: Lease::Held, log: Log::Dropped }
+    }
+
+    /// How long nothing moves when it is over.
+    fn quiet(&self) -> Duration {
+        let crashes_only = self.plan.faults.iter().all(|fault| fault.name().starts_with("crash"));
+        if crashes_only { QUIET } else { QUIET_AFTER_FAULTS }
+    }
+
+    /// Runs to the end on this thread.
+    pub fn go(&self, flags: &Flags) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(self.simulate(flags)),
+            Err(error) => Outcome::failed(format!("no runtime: {error}")),
+        }
+    }
+
+    async fn simulate(&self, flags: &Flags) -> Outcome {
+        let settings = match self.lease {
+            Lease::Held => &flags.leading,
+            Lease::Unused => &flags.alone,
+        };
+        match World::new(self, settings) {
+            Some(world) => world.run(self).await,
+            None => Outcome::failed("the server lacks a kind".into()),
+        }
+    }
+}
+
+impl Outcome {
+    fn failed(why: String) -> Self {
+        Self {
+            faults: vec![why],
+            writes: 0,
+            requests: 0,
+            end: Value::Null,
+            lasted: Duration::ZERO,
+            struck: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+}
+
+/// The parts of a running world.
+pub(crate) struct World {
+    server: Server,
+    clock: WorldClock,
+    storm: Storm,
+    ledger: Ledger,
+    knobs: SharedKnobs,
+    kinds: Kinds,
+    set: &'static resources::Kind,
+    slot: Slot,
+    rng: Rng,
+    start: Instant,
+}
+
+impl World {
+    fn new(run: &Run, settings: &Arc<Settings>) -> Option<Self> {
+        let mut rng = Rng::new(run.seed);
+        let clock = WorldClock::start();
+        let wall = clock.clone();
+        let server = Server::new(rng.draw(), Arc::new(move || wall.now()));
+        let ledger = Ledger::new(run.plan.lag())?;
+        server.lock().observe(Box::new(ledger.clone()));
+        if run.log == Log::Kept {
+            server.lock().keep_log();
+        }
+        let storm = Storm::new(rng.fork(), &run.plan);
+        let bad = Rule {
+            which: Which { image: Some(scenario::BAD_IMAGE.to_owned()), ..Which::default() },
+            behaviour: Behaviour::PullFails,
+        };
+        let slot = Slot {
+            server: server.clone(),
+            clock: clock.clone(),
+            storm: storm.clone(),
+            settings: Arc::clone(settings),
+            number: 0,
+        };
+        Some(Self {
+            clock,
+            storm,
+            ledger,
+            knobs: Arc::new(Mutex::new(Knobs(vec![bad]))),
+            kinds: Kinds::find()?,
+            set: resources::find(kruise_api::names::APPS_GROUP, "v1beta1", run.scenario.kind.plural())?,
+            slot,
+            server,
+            rng,
+            start: Instant::now(),
+        })
+    }
+
+    async fn run(mut self, run: &Run) -> Outcome {
+        self.furnish();
+        let Some(actors) = Actors::new(&self.server, &self.clock, self.rng.fork(), Arc::clone(&self.knobs))
+        else {
+            return Outcome::failed("the server lacks a kind".into());
+        };
+        let _actors = Abort(tokio::spawn(actors.run()));
+        let _manager = Abort(tokio::spawn(self.slot.clone().run(self.rng.fork())));
+        let _fates = Abort(tokio::spawn(self.fates(&run.plan)));
+        let mut faults = Vec::new();
+        if let Err(why) = self.play(run).await {
+            faults.push(why);
+        }
+        let state = self.server.lock();
+        let log = state.log().iter().map(|entry| self.line(entry)).collect();
+        drop(state);
+        Outcome {
+            faults: self.ledger.broken().into_iter().chain(faults).collect(),
+            writes: self.storm.writes(),
+            requests: self.storm.requests(),
+            end: end::state(&self.server, &run.scenario),
+            lasted: self.start.elapsed(),
+            struck: self.storm.struck(),
+            log,
+        }
+    }
+
+    /// What every cluster has.
+    fn furnish(&self) {
+        let create = |plural: &str, name: &str, body: Value| {
+            if let Some(kind) = resources::find("", "v1", plural) {
+                let mut body = body;
+                scenario::merge(&mut body, &json!({"metadata": {"name": name}}));
+                drop(self.server.ask("cluster", &Call::object(Verb::Create, kind, ("", ""), body)));
+            }
+        };
+        create("namespaces", "default", json!({}));
+        create("namespaces", kruise_api::names::NAMESPACE, json!({}));
+        for node in actors::NODES {
+            create("nodes", node, json!({}));
+        }
+    }
+
+    async fn play(&mut self, run: &Run) -> Result<(), String> {
+        let create = Call::object(Verb::Create, self.set, ("default", ""), run.scenario.object.clone());
+        self.server
+            .ask("user", &create)
+            .map_err(|failure| format!("the scenario is refused: {}", failure.message))?;
+        let last = run.scenario.steps.len().saturating_sub(1);
+        for (position, step) in run.scenario.steps.iter().enumerate() {
+            match step {
+                Step::Settle if position < last => self.settle(Instant::now(), QUIET).await?,
+                Step::Settle => self.settle(self.start + run.plan.ends(), run.quiet()).await?,
+                Step::Wait(time) => tokio::time::sleep(*time).await,
+                Step::Edit(patch) => {
+                    let edit = Call::object(Verb::MergePatch, self.set, ("default", "web"), patch.clone());
+                    let edited = self.server.ask("user", &edit);
+                    edited.map_err(|failure| format!("an edit is refused: {}", failure.message))?;
+                }
+                Step::SpecifyDelete => self.specify(),
+            }
+        }
+        end::goal(&self.server, &run.scenario)?;
+        let before = self.storm.writes();
+        tokio::time::sleep(STILL).await;
+        if self.storm.writes() != before {
+            return Err("writes go on after everything is done".into());
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing has moved for long enough, not before `calm`.
+    async fn settle(&self, calm: Instant, quiet: Duration) -> Result<(), String> {
+        loop {
+            let now = Instant::now();
+            let until = self.ledger.moved().max(calm.min(now)) + quiet;
+            if until <= now && calm <= now {
+                return Ok(());
+            }
+            if TOO_LONG < now.saturating_duration_since(self.start) {
+                return Err("it does not come to rest".into());
+            }
+            tokio::time::sleep_until(until.max(calm)).await;
+        }
+    }
+
+    fn specify(&self) {
+        let first =
+            self.server.lock().store.list(self.kinds.pods.id, "default").map(|(name, _)| name.clone()).next();
+        if let Some(name) = first {
+            let label = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
+            let call = Call::object(Verb::MergePatch, self.kinds.pods, (&name.0, &name.1), label);
+            drop(self.server.ask("user", &call));
+        }
+    }
+
+    fn line(&self, entry: &Entry) -> String {
+        let at = self.clock.since_start(entry.at);
+        let body = if entry.call.body.is_null() { String::new() } else { entry.call.body.to_string() };
+        format!("{:9.3} {:9} {} → {} {body}", at.as_secs_f64(), entry.who, entry.call.story(), entry.code)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! The safety rules, checked at every single write, against the true state of that moment.
+//!
+//! A manager acts on what it knows. Where somebody else disturbed the workload so recently that the manager cannot know
+//! yet, or its user changed what is wanted, the rule is checked against what it could know.
+
+mod acts;
+mod facts;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::actors::Kinds;
+use super::manager;
+use super::scenario::Kind;
+use crate::server::{Change, GHOST, Object, Observer, Verb, What, resources};
+use facts::{PodFacts, SpecFacts, Stage};
+
+/// In calm weather the manager knows everything that is older than this.
+const KNOWS_AFTER: Duration = Duration::from_secs(2);
+/// Writes that one pod may cost over its whole life, many times what a rollout needs.
+const WRITES_PER_POD: u64 = 40;
+
+/// The book that the rules are checked against; clones are the same one.
+#[derive(Clone)]
+pub struct Ledger(Arc<Mutex<Book>>);
+
+pub struct Book {
+    pods: BTreeMap<String, PodFacts>,
+    /// By uid of the workload: what it asked for, the newest last.
+    specs: BTreeMap<String, Vec<SpecFacts>>,
+    /// The last time that somebody else disturbed a pod.
+    disturbed: Option<Instant>,
+    lag: Duration,
+    writes: BTreeMap<String, u64>,
+    broken: Vec<String>,
+    moved: Instant,
+    kinds: Kinds,
+    sets: [(Kind, &'static resources::Kind); 2],
+}
+
+impl Ledger {
+    /// `lag` is how much later than usual the manager may learn of things in this run.
+    pub fn new(lag: Duration) -> Option<Self> {
+        let group = kruise_api::names::APPS_GROUP;
+        let set = |kind: Kind| Some((kind, resources::find(group, "v1beta1", kind.plural())?));
+        Some(Self(Arc::new(Mutex::new(Book {
+            pods: BTreeMap::new(),
+            specs: BTreeMap::new(),
+            disturbed: None,
+            lag: KNOWS_AFTER + lag,
+            writes: BTreeMap::new(),
+            broken: Vec::new(),
+            moved: Instant::now(),
+            kinds: Kinds::find()?,
+            sets: [set(Kind::CloneSet)?, set(Kind::StatefulSet)?],
+        }))))
+    }
+
+    /// Rules that were broken, in order.
+    pub fn broken(&self) -> Vec<String> {
+        self.lock().broken.clone()
+    }
+
+    /// When anything but leases and events was last written.
+    pub fn moved(&self) -> Instant {
+        self.lock().moved
+    }
+
+    /// Somebody made pods misbehave.
+    pub fn disturb(&self) {
+        self.lock().disturbed = Some(Instant::now());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Ledger {
+    fn changed(&mut self, change: &Change<'_>) {
+        self.lock().changed(change);
+    }
+}
+
+impl Book {
+    fn changed(&mut self, change: &Change<'_>) {
+        let (event, kind) = (change.event, change.event.kind);
+        if matches!(change.call.kind.plural.as_str(), "leases" | "events") {
+            self.check_event(change);
+            return;
+        }
+        self.moved = event.at;
+        if kind == self.kinds.pods.id {
+            self.pod_changed(change);
+        } else if kind == self.kinds.claims.id {
+            self.claim_changed(change);
+        }
+        for (which, set) in self.sets {
+            if set.id == kind {
+                self.set_changed(which, change);
+            }
+        }
+    }
+
+    /// A planner that panics says so in an event.
+    fn check_event(&mut self, change: &Change<'_>) {
+        if change.event.object.str("/reason") == kruise_api::reasons::event::PLANNER_PANIC {
+            self.broken.push(format!("a planner panicked: {}", change.event.object.str("/message")));
+        }
+    }
+
+    fn set_changed(&mut self, kind: Kind, change: &Change<'_>) {
+        let event = change.event;
+        let uid = event.object.uid().to_owned();
+        let facts = SpecFacts::read(kind, &event.object, event.at);
+        let all = self.specs.entry(uid).or_default();
+        let is_same = all.last().is_some_and(|last| {
+            last.replicas == facts.replicas
+                && last.version == facts.version
+                && (last.partition, last.max_unavailable, last.max_surge)
+                    == (facts.partition, facts.max_unavailable, facts.max_surge)
+                && last.named == facts.named
+        });
+        if !is_same {
+            all.push(facts);
+        }
+    }
+
+    fn pod_changed(&mut self, change: &Change<'_>) {
+        let event = change.event;
+        let uid = event.object.uid().to_owned();
+        let new = PodFacts::read(&event.object);
+        let old = self.pods.get(&uid).cloned();
+        if is_ours(change.who) {
+            let writes = self.writes.entry(uid.clone()).or_default();
+            *writes += 1;
+            if *writes == WRITES_PER_POD {
+                self.broken.push(format!("pod {} was written more than {WRITES_PER_POD} times", new.name));
+            }
+            self.check_act(change, old.as_ref(), &new);
+        } else if let Some(before) = &old {
+            // Ends of pods that are going anyway and steps of updates that we began disturb nobody.
+            let went = before.is_active() && (event.what == What::Deleted || !new.is_active());
+            if went || (before.is_available() && !new.is_available()) {
+                self.disturbed = Some(event.at);
+            }
+        }
+        if event.what == What::Deleted {
+            self.pods.remove(&uid);
+        } else {
+            self.pods.insert(uid, new);
+        }
+    }
+
+    fn check_act(&mut self, change: &Change<'_>, old: Option<&PodFacts>, new: &PodFacts) {
+        match (change.event.what, change.call.verb, old) {
+            // A creation that arrives after its manager stopped waiting is one too many, and is taken back.
+            (What::Added, _, _) if change.who == GHOST => {}
+            (What::Added, _, _) => self.check_creation(new),
+            (_, Verb::Delete, Some(old)) if old.stage != Stage::Leaves => {
+                self.check_deletion(old);
+                self.check_budget(change.event.object.uid(), old, "deleting");
+            }
+            (What::Modified, _, Some(old)) => {
+                if old.version != new.version {
+                    self.check_update(change.event.object.uid(), old, new);
+                }
+                if old.is_available() && (!new.is_available() || old.version != new.version) {
+                    self.check_budget(change.event.object.uid(), old, "changing");
+                }
+            }
+            (What::Modified | What::Deleted, _, _) => {}
+        }
+    }
+
+    fn claim_changed(&mut self, change: &Change<'_>) {
+        if is_ours(change.who) && change.call.verb == Verb::Delete {
+            self.check_claim(change);
+        }
+    }
+
+    /// What the workload asks for or asked for so recently that the manager may not know better.
+    fn asked(&self, owner: &str) -> Vec<SpecFacts> {
+        let Some(all) = self.specs.get(owner) else { return Vec::new() };
+        let now = Instant::now();
+        let mut recent = Vec::new();
+        for (position, spec) in all.iter().enumerate() {
+            let replaced = all.get(position + 1).map(|next| next.since);
+            if replaced.is_none_or(|at| now.saturating_duration_since(at) <= self.lag) {
+                recent.push(spec.clone());
+            }
+        }
+        recent
+    }
+
+    /// Somebody else did something that the manager may not know yet.
+    fn is_disturbed(&self) -> bool {
+        self.disturbed.is_some_and(|at| Instant::now().saturating_duration_since(at) <= self.lag)
+    }
+
+    fn active<'a>(&'a self, owner: &'a str) -> impl Iterator<Item = (&'a String, &'a PodFacts)> {
+        self.pods.iter().filter(move |(_, pod)| pod.owner == owner && pod.is_active())
+    }
+}
+
+/// A manager, or what is left of one.
+fn is_ours(who: &str) -> bool {
+    who == manager::WHO || who == GHOST
+}
+
+/// Whether a pod serves.
+pub fn is_available(pod: &Object) -> bool {
+    PodFacts::read(pod).is_available()
+}
+
+/// Whether a pod has failed or finished.
+pub fn is_over(pod: &Object) -> bool {
+    PodFacts::read(pod).stage == Stage::Ended
+}
+
+/// Whether a pod runs what its workload's template says.
+pub fn is_updated(pod: &Object, set: &Object) -> bool {
+    PodFacts::read(pod).version == SpecFacts::read(Kind::CloneSet, set, Instant::now()).version
+}
+
+/// Text of a member, for messages.
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! A plan as the links of managers feel it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::faults::{Blow, Fault, Plan};
+use crate::rng::Rng;
+use crate::server::{Call, Failure, Fate, Kind, Weather};
+
+/// Requests take up to this many milliseconds in each direction.
+const LATENCY: u64 = 4;
+/// Events take up to this many milliseconds.
+const EVENT_DELAY: u64 = 60;
+/// A cut hits every watch that moves within this time.
+const CUT: Duration = Duration::from_millis(200);
+
+/// What all managers of a world have in common; clones are the same.
+#[derive(Clone)]
+pub struct Storm(Arc<Mutex<Inner>>);
+
+struct Inner {
+    rng: Rng,
+    /// Writes of managers so far.
+    writes: u64,
+    blows: BTreeMap<u64, Blow>,
+    /// Faults that have happened, by name.
+    struck: BTreeMap<&'static str, u64>,
+    held: BTreeMap<&'static str, Instant>,
+    doubled: Option<Instant>,
+    cut: Option<Instant>,
+    outage: Option<(u16, Instant)>,
+    frozen: Option<(usize, Instant)>,
+    requests: u64,
+}
+
+impl Storm {
+    pub fn new(rng: Rng, plan: &Plan) -> Self {
+        let blows = plan.faults.iter().filter_map(|fault| match fault {
+            Fault::AtWrite(number, blow) => Some((*number, *blow)),
+            Fault::AtTime(_, _) => None,
+        });
+        Self(Arc::new(Mutex::new(Inner {
+            rng,
+            writes: 0,
+            blows: blows.collect(),
+            struck: BTreeMap::new(),
+            held: BTreeMap::new(),
+            doubled: None,
+            cut: None,
+            outage: None,
+            frozen: None,
+            requests: 0,
+        })))
+    }
+
+    /// The weather for the manager in this slot.
+    pub fn over(&self, slot: usize) -> Box<dyn Weather> {
+        Box::new(Sky { storm: self.clone(), slot })
+    }
+
+    pub fn writes(&self) -> u64 {
+        self.lock().writes
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.lock().requests
+    }
+
+    pub fn struck(&self) -> BTreeMap<&'static str, u64> {
+        self.lock().struck.clone()
+    }
+
+    pub fn strike(&self, name: &'static str) {
+        *self.lock().struck.entry(name).or_default() += 1;
+    }
+
+    pub fn hold(&self, plural: &'static str, lasts: Duration) {
+        self.lock().held.insert(plural, Instant::now() + lasts);
+    }
+
+    pub fn double(&self, lasts: Duration) {
+        self.lock().doubled = Some(Instant::now() + lasts);
+    }
+
+    pub fn cut(&self) {
+        self.lock().cut = Some(Instant::now() + CUT);
+    }
+
+    pub fn outage(&self, code: u16, lasts: Duration) {
+        self.lock().outage = Some((code, Instant::now() + lasts));
+    }
+
+    pub fn freeze(&self, slot: usize, lasts: Duration) {
+        self.lock().frozen = Some((slot, Instant::now() + lasts));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leases and events are courtesy: nothing depends on when they are written.
+pub fn counts(call: &Call) -> bool {
+    call.verb.is_write() && !matches!(call.kind.plural.as_str(), "leases" | "events")
+}
+
+struct Sky {
+    storm: Storm,
+    slot: usize,
+}
+
+impl Weather for Sky {
+    fn fate(&mut self, call: &Call) -> Fate {
+        let mut inner = self.storm.lock();
+        inner.requests += 1;
+        if let Some((code, until)) = inner.outage
+            && Instant::now() < until
+        {
+            return Fate::Refused(failure(code));
+        }
+        if !counts(call) {
+            return Fate::Served;
+        }
+        inner.writes += 1;
+        let number = inner.writes;
+        let Some(blow) = inner.blows.remove(&number) else { return Fate::Served };
+        *inner.struck.entry(Fault::AtWrite(number, blow).name()).or_default() += 1;
+        match blow {
+            Blow::CrashBefore => Fate::CrashBefore,
+            Blow::CrashAfter => Fate::CrashAfter,
+            Blow::Refused(code) => Fate::Refused(failure(code)),
+            Blow::Lost => Fate::Lost,
+            Blow::AnswerLost => Fate::AnswerLost,
+            Blow::Ghost(delay) => Fate::Ghost(delay),
+        }
+    }
+
+    fn latency(&mut self) -> Duration {
+        let mut inner = self.storm.lock();
+        if let Some((slot, until)) = inner.frozen
+            && slot == self.slot
+        {
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest > Duration::ZERO {
+                return rest;
+            }
+        }
+        Duration::from_millis(1 + inner.rng.below(LATENCY))
+    }
+
+    fn event_delay(&mut self, _: &Kind) -> Duration {
+        Duration::from_millis(1 + self.storm.lock().rng.below(EVENT_DELAY))
+    }
+
+    fn doubles_event(&mut self, _: &Kind) -> bool {
+        self.storm.lock().doubled.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn cuts_watch(&mut self, _: &Kind) -> bool {
+        self.storm.lock().cut.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn holds_events(&mut self, kind: &Kind) -> Option<Instant> {
+        let inner = self.storm.lock();
+        let held = inner.held.get(kind.plural.as_str()).copied();
+        let frozen = inner.frozen.filter(|(slot, _)| *slot == self.slot).map(|(_, until)| until);
+        held.max(frozen)
+    }
+}
+
+fn failure(code: u16) -> Failure {
+    match code {
+        409 => Failure::new(409, "Conflict", "the object has been modified"),
+        429 => Failure::busy(1),
+        403 => Failure::new(403, "Forbidden", "refused by an admission webhook"),
+        504 => Failure::new(504, "Timeout", "request timed out"),
+        _ => Failure::new(500, "InternalError", "etcdserver: request timed out"),
+    }
+}

@@ -1,0 +1,117 @@
+//! The simulated API server is as good as the real one: both get the same requests and give the same answers.
+//!
+//! Fields that may differ are listed in `normal`; what else differs is a fault of the simulator.
+
+mod normal;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::{Request, header};
+use kruise_sim::kubelet::{Behaviour, Which};
+use kruise_sim::server::{Call, Link, Server, Verb, resources};
+use kruise_testbed::scratch_without_manager;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use requests::{Asked, Step};
+
+/// One server under test, and what its answers said so far.
+struct Side {
+    client: Client,
+    namespace: String,
+    /// uid and version of what each step answered.
+    known: BTreeMap<String, String>,
+}
+
+/// What a server said: the code and all bodies (several for a watch).
+#[derive(Debug, PartialEq)]
+struct Said {
+    code: u16,
+    bodies: Vec<Value>,
+}
+
+#[tokio::test]
+async fn simulated_server_answers_like_the_real_one() {
+    let scratch = scratch_without_manager("simulated").await.unwrap();
+    // Pods that are bound stay as they are: no kubelet of the testbed answers here.
+    let here = Which { namespace: Some(scratch.namespace.clone()), ..Which::default() };
+    scratch.shared.nodes.rule(here, Behaviour::Hangs);
+    let mut real = Side::new(scratch.client.clone(), &scratch.namespace);
+    let server = Server::new(1, Arc::new(jiff::Timestamp::now));
+    let namespaces = resources::find("", "v1", "namespaces").unwrap();
+    let namespace = json!({"metadata": {"name": scratch.namespace}});
+    server.ask("test", &Call::object(Verb::Create, namespaces, ("", ""), namespace)).unwrap();
+    let mut simulated = Side::new(server.door(&Link::calm("test")).client(), &scratch.namespace);
+
+    let mut differences = Vec::new();
+    let steps = requests::all();
+    for step in &steps {
+        let (expected, said) = (real.ask(step).await, simulated.ask(step).await);
+        if expected != said {
+            let show = |said: &Said| serde_json::to_string_pretty(&json!([said.code, said.bodies])).unwrap();
+            differences.push(format!(
+                "── {}\nreal: {}\nsimulated: {}",
+                step.name,
+                show(&expected),
+                show(&said)
+            ));
+        }
+    }
+
+    let count = differences.len();
+    assert!(differences.is_empty(), "{count} of {} answers differ:\n{}", steps.len(), differences.join("\n"));
+}
+
+impl Side {
+    fn new(client: Client, namespace: &str) -> Self {
+        Self { client, namespace: namespace.to_owned(), known: BTreeMap::new() }
+    }
+
+    async fn ask(&mut self, step: &Step) -> Said {
+        let path = self.fill(&step.path);
+        let body = step.body.as_ref().map(|body| self.fill(&body.to_string())).unwrap_or_default();
+        let request = Request::builder()
+            .method(step.asked.method())
+            .uri(path)
+            .header(header::CONTENT_TYPE, step.asked.content())
+            .header(header::ACCEPT, step.accept)
+            .body(Body::from(body.into_bytes()))
+            .unwrap();
+        let response = self.client.send(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect_bytes().await.unwrap();
+        let bodies: Vec<Value> = if step.asked == Asked::Watch {
+            bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+        } else {
+            serde_json::from_slice(&bytes).into_iter().collect()
+        };
+        if let Some(object) = bodies.first() {
+            for (field, pointer) in [("uid", "/metadata/uid"), ("version", "/metadata/resourceVersion")] {
+                if let Some(text) = object.pointer(pointer).and_then(Value::as_str) {
+                    self.known.insert(format!("<{field} of {}>", step.name), text.to_owned());
+                }
+            }
+        }
+        Said { code, bodies: bodies.into_iter().map(|body| self.normal(body)).collect() }
+    }
+
+    /// Puts in what earlier answers of this server said.
+    fn fill(&self, text: &str) -> String {
+        let mut text = text.replace("<namespace>", &self.namespace);
+        for (place, value) in &self.known {
+            text = text.replace(place.as_str(), value);
+        }
+        assert!(!text.contains("<uid of") && !text.contains("<version of"), "nobody said this: {text}");
+        text
+    }
+
+    /// Which versions and uids are equal is compared, not what they are.
+    fn normal(&self, body: Value) -> Value {
+        let mut body = normal::normal(body);
+        normal::name(&mut body, &self.known);
+        body
+    }
+}
