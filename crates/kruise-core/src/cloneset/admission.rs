@@ -101,10 +101,10 @@ pub fn validate_v1alpha1(spec: &Value) -> Faults {
 pub fn warn(name: &str, spec: &Value, gates: &Gates) -> Vec<String> {
     let mut warnings = Vec::new();
     let rolling = "/updateStrategy/rollingUpdate";
-    let surge = spec.pointer(&format!("{rolling}/maxSurge"));
-    let is_surging = surge.and_then(|value| Amount::read(value, Bare::Refused).ok());
+    let written = spec.pointer(&format!("{rolling}/maxSurge"));
+    let surge = written.and_then(|value| Amount::read(value, Bare::Refused).ok());
     // Without extra pods it is rounded up (CS-30).
-    if is_surging.is_some_and(|surge| surge.of(u32::MAX, Rounding::Up) > 0) {
+    if surge.is_some_and(|surge| surge.of(u32::MAX, Rounding::Up) > 0) {
         let effect = "with maxSurge it is rounded down, so that pods are replaced only by extra pods";
         warnings.extend(workload::rounds_to_zero(spec, &format!("{rolling}/maxUnavailable"), effect));
     }
