@@ -53,9 +53,7 @@ fn shrinking_keeps_what_a_failure_needs() {
 
 fn ends_well(run: &Run, flags: &Flags) {
     let outcome = run.go(flags);
-    if !outcome.faults.is_empty() {
-        panic!("{}", shrink(run, flags));
-    }
+    assert!(outcome.faults.is_empty(), "{}", shrink(run, flags));
 }
 
 /// A write that its manager gave up arrives 35 seconds later, when the update it belonged to was called off, whichever write it is:
