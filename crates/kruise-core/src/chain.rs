@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ids::{PodName, ResourceVersion, Uid};
+use crate::podunavailablebudget::Question;
 
 /// A short sequence of writes that belong together. If one fails, the rest is not made; the next plan starts from
 /// whatever is there.
@@ -36,6 +37,8 @@ pub enum Purpose {
     /// Makes a pod or revision without owner ours.
     Adopt,
     Claims,
+    /// Asks for a larger volume.
+    GrowClaim,
     Revision,
     /// Deletes revisions beyond the limit.
     History,
@@ -44,6 +47,8 @@ pub enum Purpose {
     TrimSpec,
     /// Makes, changes or deletes an object that annotations of another one ask for.
     Generate,
+    /// Lets the next containers of a pod start.
+    Launch,
 }
 
 /// One API call.
@@ -54,12 +59,16 @@ pub struct Write {
     pub act: Act,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     Pod,
     Claim,
     Revision,
     ImagePullJob,
+    /// PodUnavailableBudget.
+    Budget,
+    /// The barrier of a pod whose containers start one after the other.
+    ConfigMap,
     /// The workload that the plan is for.
     Workload,
 }
@@ -82,8 +91,8 @@ pub enum Act {
         uid: Uid,
         pod: PodName,
     },
-    /// Not a write: ask the PodUnavailableBudgets whether this pod may be disturbed. A refusal ends this chain only (B10).
-    AskBudget,
+    /// Asks the named budget whether a pod may be disturbed, and pays. A refusal ends this chain only (B10).
+    Ask(Question),
 }
 
 /// Which endpoint of an object a patch goes to.

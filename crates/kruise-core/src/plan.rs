@@ -23,7 +23,19 @@ pub struct Plan {
     pub revisit_at: Option<Timestamp>,
     /// Whose uid a live read must confirm before anything is adopted (AS-3, AS-4).
     pub adopter: Option<Uid>,
+    /// What the failure of one creation says about the others.
+    pub creations: Creations,
     acted: BTreeSet<PodName>,
+}
+
+/// How pods to be created are related.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Creations {
+    /// All of one sort: where one cannot be created, the others cannot either (CS-42).
+    #[default]
+    Alike,
+    /// Each has a name and claims of its own: one that cannot be created says nothing about the next (B18).
+    EachItsOwn,
 }
 
 impl Plan {

@@ -12,13 +12,14 @@ use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use kruise_api::reasons::event;
 
 use crate::budget::Permit;
-use crate::chain::{Act, Chain, Purpose, Resource, Write};
+use crate::chain::{Chain, Purpose};
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
 use crate::inplace::{self, Blocked, Change, Job};
 use crate::lifecycle::{self, Hooks, State};
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView};
+use crate::podunavailablebudget::{Operation, Question};
 use crate::reader::{Fault, Reader};
 use crate::reason::{HookPoint, Reason};
 use crate::revision::Revision;
@@ -219,14 +220,13 @@ impl<'a> Mover<'a> {
         plan.act(Chain::pod(Purpose::UpdateInPlace, &pod.name, writes));
     }
 
-    /// The budgets are asked before the first write of that pod (CS-76).
+    /// Its budget is asked before the first write of that pod (CS-76).
     pub fn ask_budget(&self, pod: &PodView, plan: &mut Plan) {
         if !self.workload.gates.on(Gate::PodUnavailableBudgetUpdate) {
             return;
         }
-        let question = Write { resource: Resource::Pod, name: pod.name.to_string(), act: Act::AskBudget };
         let chain = plan.chains.iter_mut().rfind(|chain| chain.pod.as_ref() == Some(&pod.name));
-        if let Some(chain) = chain {
+        if let (Some(chain), Some(question)) = (chain, Question::about(pod, Operation::Update)) {
             chain.writes.insert(0, question);
         }
     }

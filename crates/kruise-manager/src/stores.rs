@@ -6,6 +6,7 @@ use kruise_runtime::cache::{Cached, Caches, Store, Watch, WatchSettings};
 use kube::Client;
 use tokio::task::JoinSet;
 
+use crate::custom_kinds::CustomKinds;
 use crate::objects::{
     Claim, CloneSet, NativeStatefulSet, Node, PersistentPodState, Pod, PullJob, Revision, StatefulSet,
     StorageClass,
@@ -21,6 +22,8 @@ pub struct Stores {
     pub claims: Arc<Store<Claim>>,
     pub revisions: Arc<Store<Revision>>,
     pub nodes: Arc<Store<Node>>,
+    /// Of kinds that the administrator lists.
+    pub custom: Arc<CustomKinds>,
     /// Only with the gate: nobody else needs the watch.
     pub pull_jobs: Option<Arc<Store<PullJob>>>,
     /// Only with the gate that lets claims grow.
@@ -52,6 +55,7 @@ impl Stores {
             claims: Arc::default(),
             revisions: Arc::default(),
             nodes: Arc::default(),
+            custom: Arc::default(),
             pull_jobs: (optional.pull_jobs == Use::Used).then(Arc::default),
             storage_classes: (optional.storage_classes == Use::Used).then(Arc::default),
         }
@@ -76,8 +80,8 @@ impl Stores {
         caches
     }
 
-    /// Starts all watches. Register what they wake before.
-    pub fn watch(&self, client: &Client, settings: &WatchSettings) -> JoinSet<()> {
+    /// Starts all watches. Register what they wake before. `own_namespace` is where the administrator's configuration is.
+    pub fn watch(&self, client: &Client, settings: &WatchSettings, own_namespace: &str) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         watch(&mut tasks, client, &self.clonesets, settings);
         watch(&mut tasks, client, &self.statefulsets, settings);
@@ -94,6 +98,7 @@ impl Stores {
         if let Some(classes) = &self.storage_classes {
             watch(&mut tasks, client, classes, &everywhere);
         }
+        self.custom.start(&mut tasks, client, settings, own_namespace);
         tasks
     }
 

@@ -1,24 +1,32 @@
 //! The loop of one controller: queue → barrier → plan → apply → barrier.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_core::chain::{Event, Purpose};
+use kruise_core::ids::PodName;
 use kruise_core::plan::Plan;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::Key;
-use crate::apply::{Applier, Caller, Next, Outcome, Resources, version_of};
+use crate::apply::{Applier, Caller, Next, Outcome, Resources, Verdict, version_of};
 use crate::barrier::{Barrier, Found, Pass};
 use crate::cache::Caches;
 use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
+use crate::{Key, Resource};
+
+/// How much longer than planning took a key waits before events make it plan again. A plan looks at all pods of its
+/// object, so its cost grows with them; with rests that grow alike, what planning costs per pod stays the same.
+const REST: u32 = 25;
+
+/// No rest is longer, however large the object.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
 pub trait Planner: Resources + 'static {
@@ -27,6 +35,11 @@ pub trait Planner: Resources + 'static {
 
     /// The next plan; `None` when the object is gone.
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
+
+    /// An object that no cache holds and that the plan needs; it is read live before each plan.
+    fn uncached(&self, _key: &Key) -> Option<(Resource, Key)> {
+        None
+    }
 
     /// Whom events are about; `None` when the object is gone.
     fn subject(&self, key: &Key) -> Option<Subject>;
@@ -38,8 +51,26 @@ pub struct Turn {
     pub now: Timestamp,
     /// Messages of what failed in the last plan of this key, by purpose.
     pub failures: BTreeMap<Purpose, String>,
+    /// Pods that a budget kept from being disturbed when it was asked last; they come after the others (B10).
+    pub denied: BTreeSet<PodName>,
     /// For names: another one each time.
     pub seed: u64,
+    /// The object that [`Planner::uncached`] named, as JSON; none if there is no such object.
+    pub live: Option<String>,
+}
+
+impl Turn {
+    /// Of a key that nothing is remembered of.
+    pub fn first(now: Timestamp, seed: u64) -> Self {
+        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: None }
+    }
+}
+
+/// What one plan leaves for the next one of its key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Memory {
+    failures: BTreeMap<Purpose, String>,
+    denied: BTreeSet<PodName>,
 }
 
 /// Parts that a controller shares with the others.
@@ -61,7 +92,7 @@ pub struct Controller<P> {
     caller: Caller,
     recorder: Recorder,
     barrier: Barrier,
-    failures: Mutex<HashMap<Key, BTreeMap<Purpose, String>>>,
+    memory: Mutex<HashMap<Key, Memory>>,
     metrics: ControllerMetrics,
     turns: Mutex<u64>,
 }
@@ -69,12 +100,13 @@ pub struct Controller<P> {
 impl<P: Planner> Controller<P> {
     pub fn new(planner: P, queue: Arc<Queue>, shared: Shared) -> Arc<Self> {
         let name = planner.name();
-        let caller = Caller::new(shared.client.clone(), format!("kruise-manager/{name}"));
+        let agent = format!("kruise-manager/{name}");
+        let caller = Caller::new(shared.client.clone(), agent, shared.clock.clone());
         let recorder = shared.recorder.named(name);
-        let metrics = shared.metrics.controller(name);
+        let metrics = shared.metrics.controller(name, &queue);
         let turns = Mutex::new(shared.seed);
-        let (barrier, failures) = (Barrier::default(), Mutex::default());
-        Arc::new(Self { planner, queue, shared, caller, recorder, barrier, failures, metrics, turns })
+        let (barrier, memory) = (Barrier::default(), Mutex::default());
+        Arc::new(Self { planner, queue, shared, caller, recorder, barrier, memory, metrics, turns })
     }
 
     /// Starts the workers. They end when the queue is closed.
@@ -88,7 +120,7 @@ impl<P: Planner> Controller<P> {
             let started = Instant::now();
             self.metrics.busy();
             let (done, label) = self.reconcile(&key).await;
-            self.metrics.idle(started.elapsed(), label, self.queue.depth());
+            self.metrics.idle(started.elapsed(), label);
             self.queue.done(key, done);
         }
     }
@@ -107,13 +139,26 @@ impl<P: Planner> Controller<P> {
                 return (Done::Again, ResultLabel::Requeue);
             }
         }
-        let turn = self.turn(key);
+        let mut turn = self.turn(key);
+        if let Some((resource, object)) = self.planner.uncached(key) {
+            match self.caller.read(resource, &object).await {
+                Ok(live) => turn.live = live,
+                Err(error) => {
+                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    return (Done::Failed, ResultLabel::Error);
+                }
+            }
+        }
+        let started = Instant::now();
         let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
         match planned {
-            Ok(Some(plan)) => self.carry_out(key, &plan, turn.now).await,
+            Ok(Some(plan)) => {
+                self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
+                self.carry_out(key, &plan, turn.now).await
+            }
             Ok(None) => {
                 self.barrier.forget(key);
-                self.failed().remove(key);
+                self.remembered().remove(key);
                 (Done::Settled(None), ResultLabel::Success)
             }
             Err(_) => {
@@ -156,7 +201,7 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    async fn read_live(&self, key: &Key, resource: crate::Resource, object: &Key) -> Result<(), String> {
+    async fn read_live(&self, key: &Key, resource: Resource, object: &Key) -> Result<(), String> {
         let live = self.caller.read(resource, object).await.map_err(|error| error.to_string())?;
         self.shared.caches.refresh(resource, object, live.as_deref()).map_err(|error| error.to_string())?;
         let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
@@ -165,10 +210,10 @@ impl<P: Planner> Controller<P> {
     }
 
     fn turn(&self, key: &Key) -> Turn {
-        let failures = self.failed().get(key).cloned().unwrap_or_default();
+        let Memory { failures, denied } = self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
-        Turn { now: self.shared.clock.now(), failures, seed: *turns }
+        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: None }
     }
 
     /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.
@@ -179,16 +224,24 @@ impl<P: Planner> Controller<P> {
             .filter(|(_, error)| error.next() != Next::Replan)
             .map(|(purpose, error)| (*purpose, error.to_string()))
             .collect();
-        let mut all = self.failed();
-        if failures.is_empty() {
-            all.remove(key);
-        } else {
-            all.insert(key.clone(), failures);
+        let mut all = self.remembered();
+        // Nobody was asked: the rollout is over or waits for something else, and the next one starts afresh.
+        let known = all.remove(key).filter(|_| !outcome.asked.is_empty()).unwrap_or_default();
+        let mut denied = known.denied;
+        for (pod, verdict) in &outcome.asked {
+            match verdict {
+                Verdict::Denied => denied.insert(pod.clone()),
+                Verdict::Allowed => denied.remove(pod),
+            };
+        }
+        let memory = Memory { failures, denied };
+        if memory != Memory::default() {
+            all.insert(key.clone(), memory);
         }
     }
 
-    fn failed(&self) -> std::sync::MutexGuard<'_, HashMap<Key, BTreeMap<Purpose, String>>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remembered(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Memory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, key: &Key, events: &[Event]) {

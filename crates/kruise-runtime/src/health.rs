@@ -10,7 +10,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::cache::Caches;
+use crate::cache::{Caches, Listed};
 use crate::certs::State;
 use crate::metrics::Metrics;
 pub use crate::webhook::OwnWebhook;
@@ -50,8 +50,17 @@ impl Readiness {
         if let Some(own) = &self.own {
             own.check().await.map_err(|why| format!("webhook-ready: {why}"))?;
         }
-        let missing: Vec<&str> = self.caches.unsynced().iter().map(|resource| resource.plural).collect();
+        let missing: Vec<&str> =
+            self.caches.at(Listed::NotYet).iter().map(|resource| resource.plural).collect();
         if missing.is_empty() { Ok(()) } else { Err(format!("not listed yet: {}", missing.join(", "))) }
+    }
+
+    /// What is said beside being ready: kinds that are not served are no reason to keep the others from working.
+    fn remark(&self) -> String {
+        let absent = self.caches.at(Listed::NotServed);
+        let absent: Vec<String> =
+            absent.iter().map(|resource| format!("{}.{}", resource.plural, resource.group)).collect();
+        if absent.is_empty() { "ok".to_owned() } else { format!("ok; not installed: {}", absent.join(", ")) }
     }
 }
 
@@ -66,7 +75,7 @@ fn health(readiness: Readiness) -> Router {
         let readiness = readiness.clone();
         async move {
             match readiness.missing().await {
-                Ok(()) => (StatusCode::OK, "ok".to_owned()),
+                Ok(()) => (StatusCode::OK, readiness.remark()),
                 Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
             }
         }

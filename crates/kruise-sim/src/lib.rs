@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod kubelet;
+pub mod model;
 pub mod rng;
 pub mod server;
 pub mod world;

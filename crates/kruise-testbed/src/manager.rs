@@ -3,13 +3,15 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::json;
 
-use kruise_api::names::NAMESPACE; // Where the lease is.
+use kruise_api::names::{APPS_GROUP, NAMESPACE}; // The namespace is where the lease is.
 
 use crate::chart::{self, Chart};
 use crate::{Cluster, TestbedError, cargo};
@@ -22,6 +24,10 @@ pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";
 
 /// The template of the chart that says what the manager may do.
 const ROLES: &str = "templates/rbac.yaml";
+
+/// A slow machine needs a while from the start of a process to its first answer.
+const CALLED_TRIES: u32 = 240;
+const CALLED_LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
 pub struct Own<'a> {
@@ -62,11 +68,55 @@ impl<'a> Own<'a> {
 
 /// Starts the manager; it ends with the cluster. Returns its process id.
 pub async fn start(cluster: &Cluster, program: &Path, extra: &[String]) -> Result<u32, TestbedError> {
-    let gates = extra.iter().find_map(|arg| arg.strip_prefix("--feature-gates=")).unwrap_or_default();
-    let kubeconfig = authorize(cluster, gates).await?;
+    let kubeconfig = authorize(cluster, gates_of(extra)).await?;
     let mut args = args(&kubeconfig);
     args.extend_from_slice(extra);
     cluster.spawn(PART, program.to_owned(), args)
+}
+
+/// As [`start`], with webhooks; returns when the API server asks it about objects of its kinds.
+pub async fn start_called(cluster: &Cluster, program: &Path, extra: &[String]) -> Result<u32, TestbedError> {
+    let port = free_port()?;
+    let kubeconfig = authorize(cluster, gates_of(extra)).await?;
+    let mut args = args_with_webhooks(&kubeconfig, port);
+    args.extend_from_slice(extra);
+    let id = cluster.spawn(PART, program.to_owned(), args)?;
+    until_called(&cluster.client()).await?;
+    Ok(id)
+}
+
+/// Until the API server has seen the manager's configurations, nobody calls it: an object that only its rules refuse tells.
+async fn until_called(client: &Client) -> Result<(), TestbedError> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(APPS_GROUP, "v1beta1", "CloneSet"));
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &kind);
+    let labels = json!({"app": "probe"});
+    let main = json!({"name": "main", "image": "x", "ports": [{"containerPort": 70_000}]});
+    let probe = json!({
+        "apiVersion": format!("{APPS_GROUP}/v1beta1"), "kind": "CloneSet", "metadata": {"name": "probe"},
+        "spec": {
+            "replicas": 0, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}},
+        },
+    });
+    let probe: DynamicObject =
+        serde_json::from_value(probe).map_err(|error| TestbedError::Unfit(error.to_string()))?;
+    let try_only = PostParams { dry_run: true, ..PostParams::default() };
+    let mut last = String::new();
+    for _ in 0..CALLED_TRIES {
+        last = match api.create(&try_only, &probe).await {
+            Err(kube::Error::Api(status)) if status.message.contains("vcloneset.kb.io") => {
+                return Ok(());
+            }
+            Ok(_) => "it was let through".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        tokio::time::sleep(CALLED_LOOK_EVERY).await;
+    }
+    Err(TestbedError::Unfit(format!("the manager's webhooks were never called: {last}")))
+}
+
+fn gates_of(extra: &[String]) -> &str {
+    extra.iter().find_map(|arg| arg.strip_prefix("--feature-gates=")).unwrap_or_default()
 }
 
 /// Applies the roles that the chart renders for these feature gates; the kubeconfig of the one who has them.

@@ -1,5 +1,6 @@
 //! One cluster for a whole test run, a namespace for each test.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::mpsc::channel;
 
@@ -15,7 +16,8 @@ use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 /// Enough for zones, for spreading and for a node or two to go away.
 const NODES: usize = 12;
 
-const ALL_GATES: &str = "AllAlpha=true";
+/// Without the gate that makes every pod wait for a condition: its controller comes with the pod webhook (SM-50).
+const ALL_GATES: &str = "AllAlpha=true,KruisePodReadinessGate=false";
 
 /// The cluster that all tests of one process share.
 pub struct Shared {
@@ -30,17 +32,21 @@ pub struct Shared {
 #[derive(Debug, Clone, Copy)]
 enum Flavour {
     Defaults,
+    /// And with webhooks: what it refuses never gets as far as its controllers.
     AllGates,
     /// Tests start managers of their own, each for its namespace only.
     NoManager,
 }
 
 impl Flavour {
-    fn manager_args(self) -> Option<Vec<String>> {
+    async fn start_manager(self, cluster: &Cluster, program: &Path) -> Result<(), TestbedError> {
         match self {
-            Self::Defaults => Some(Vec::new()),
-            Self::AllGates => Some(vec![format!("--feature-gates={ALL_GATES}")]),
-            Self::NoManager => None,
+            Self::Defaults => manager::start(cluster, program, &[]).await.map(drop),
+            Self::AllGates => {
+                let gates = [format!("--feature-gates={ALL_GATES}")];
+                manager::start_called(cluster, program, &gates).await.map(drop)
+            }
+            Self::NoManager => manager::authorize(cluster, ALL_GATES).await.map(drop),
         }
     }
 
@@ -70,7 +76,7 @@ pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
     scratch_of(Flavour::Defaults, name).await
 }
 
-/// As [`scratch`], in the shared cluster whose manager runs with every alpha gate on.
+/// As [`scratch`], in the shared cluster whose manager runs with every alpha gate on and is asked before objects are stored.
 pub async fn scratch_with_all_gates(name: &str) -> Result<Scratch, TestbedError> {
     scratch_of(Flavour::AllGates, name).await
 }
@@ -151,9 +157,6 @@ async fn start(flavour: Flavour) -> Result<Shared, TestbedError> {
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, NODES).await?;
     let provisioner = Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await?).await?;
     crds::install(&cluster.client()).await?;
-    match flavour.manager_args() {
-        Some(args) => drop(manager::start(&cluster, &program, &args).await?),
-        None => drop(manager::authorize(&cluster, ALL_GATES).await?),
-    }
+    flavour.start_manager(&cluster, &program).await?;
     Ok(Shared { cluster, nodes, _provisioner: provisioner })
 }

@@ -26,10 +26,10 @@ async fn world() -> World {
     let client = cluster.client();
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
     crds::install(&client).await.unwrap();
-    let port = manager::free_port().unwrap();
-    manager::namespace(&client).await.unwrap();
-    let mut args = manager::args_with_webhooks(cluster.kubeconfig(), port);
-    args.push("--feature-gates=StatefulSetAutoResizePVCGate=true".to_owned());
+    let gates = "StatefulSetAutoResizePVCGate=true";
+    let kubeconfig = manager::authorize(&cluster, gates).await.unwrap();
+    let mut args = manager::args_with_webhooks(&kubeconfig, manager::free_port().unwrap());
+    args.push(format!("--feature-gates={gates}"));
     cluster.spawn(manager::PART, program, args).unwrap();
     World { cluster, _nodes: nodes, client }
 }
@@ -98,6 +98,7 @@ async fn cloneset_of_either_version_is_defaulted_judged_and_rolled_out() {
     world.until_called().await;
 
     rolls_out(&world).await;
+    scenario_1_ports_of_the_host(&world).await;
     stores_what_the_original_stored(&world).await;
     refuses_with_the_field(&world).await;
     statefulsets_too(&world).await;
@@ -264,4 +265,28 @@ fn without_nulls(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
+}
+
+/// CloneSet acceptance 1: a template in the host's network that names only container ports.
+async fn scenario_1_ports_of_the_host(world: &World) {
+    let mut object = web("v1beta1", "host");
+    object["spec"]["progressDeadlineSeconds"] = json!(600);
+    object["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    object["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{"containerPort": 18_080}]);
+    world.create(&object).await.unwrap();
+
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "default");
+    let of_it = ListParams::default().labels("app=host");
+    let all =
+        wait::until_all(&pods, &of_it, "two ready pods", |all| all.len() == 2 && all.iter().all(is_ready));
+    for pod in all.await.unwrap() {
+        let ports = pod.spec.unwrap().containers.remove(0).ports.unwrap();
+        assert_eq!(ports[0].host_port, Some(18_080));
+    }
+    let is_available = |set: &DynamicObject| {
+        let conditions = set.data["status"]["conditions"].as_array().into_iter().flatten();
+        let mut progressing = conditions.filter(|condition| condition["type"] == "Progressing");
+        progressing.any(|condition| condition["reason"] == "CloneSetAvailable")
+    };
+    wait::until(&world.clonesets("v1beta1"), "host", "CloneSetAvailable", is_available).await.unwrap();
 }

@@ -72,7 +72,8 @@ fn candidates<'a>(cx: &Cx<'a>, direction: Direction) -> (&'a Revision, Vec<&'a P
     }
     let all: Vec<&PodView> = cx.pods().collect();
     let mut spread = scatter(order, &all, &rolling.scatter);
-    spread.sort_by_key(|pod| State::of(pod) != State::PreparingUpdate);
+    // A pod that a budget protects must not take the turn of one that may go (B10).
+    spread.sort_by_key(|pod| (State::of(pod) != State::PreparingUpdate, cx.view.denied.contains(&pod.name)));
     (target, spread)
 }
 

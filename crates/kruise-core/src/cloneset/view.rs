@@ -52,6 +52,8 @@ pub struct View {
     pub resize: Resize,
     /// What failed since the last plan that went through (B5).
     pub failures: Failures,
+    /// Pods that a budget refused to have disturbed when it was asked last (B10).
+    pub denied: BTreeSet<PodName>,
     /// For instance ids.
     pub seed: u64,
 }
@@ -80,6 +82,7 @@ impl View {
             gates: Gates::default(),
             resize: Resize::Endpoint,
             failures: Failures::default(),
+            denied: BTreeSet::new(),
             seed: 0,
         }
     }

@@ -9,7 +9,8 @@
 //! (weights are clamped, not passed on), D4 (an odd spec is read as far as it goes), D5 (the template wins where the object says
 //! so), D6 (a broken whitelist stops nobody else), D7 and D17 (only objects of ours, only fields of ours), D8 (annotations
 //! count at every sync: a deleted or edited generated object comes back at once), D10, D11, D12 (records follow the
-//! nodes; changed entries only; no write for nothing), D13 (the oldest object of a target counts), D15 (lists are trimmed).
+//! nodes; changed entries only; no write for nothing), D13 (the oldest object of a target counts), D14 (listed kinds are followed), D15 (lists
+//! are trimmed).
 
 pub mod admission;
 pub mod generate;
@@ -20,7 +21,7 @@ mod target;
 mod view;
 
 pub use plan::{near_limit, plan};
-pub use target::{NATIVE_GROUP, NotAWhitelist, Supported, Target};
+pub use target::{CustomKind, NATIVE_GROUP, NotAWhitelist, Supported, Target};
 pub use view::{Preferred, Record, Retention, Spec, View, Workload};
 
 #[cfg(test)]

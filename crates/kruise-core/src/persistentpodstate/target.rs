@@ -13,7 +13,25 @@ pub struct Target {
 
 /// The kinds whose pods are remembered: both StatefulSets always, others as the administrator lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Supported(Vec<(String, String)>);
+pub struct Supported(Vec<CustomKind>);
+
+/// A kind that the administrator lists. The version is the one to read its objects in; it says nothing about which kind it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CustomKind {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+}
+
+impl CustomKind {
+    pub fn is_of(&self, target: &Target) -> bool {
+        self.group == target.group && self.kind == target.kind
+    }
+
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the list of workload kinds cannot be read: {0}")]
@@ -54,14 +72,30 @@ impl Supported {
         let workloads = member(&value, "workloads").and_then(Value::as_array).into_iter().flatten();
         let word =
             |one: &Value, key: &str| member(one, key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Self(workloads.map(|one| (word(one, "group"), word(one, "kind"))).collect()))
+        let kind = |one: &Value| CustomKind {
+            group: word(one, "group"),
+            version: word(one, "version"),
+            kind: word(one, "kind"),
+        };
+        Ok(Self(workloads.map(kind).filter(|one| !is_statefulset(&one.group, &one.kind)).collect()))
+    }
+
+    pub fn of(kinds: impl IntoIterator<Item = CustomKind>) -> Self {
+        Self(kinds.into_iter().collect())
+    }
+
+    /// Those that are listed, without the two that are always supported.
+    pub fn custom(&self) -> impl Iterator<Item = &CustomKind> {
+        self.0.iter()
     }
 
     pub fn has(&self, target: &Target) -> bool {
-        let is_statefulset =
-            target.kind == StatefulSet::KIND && [NATIVE_GROUP, APPS_GROUP].contains(&target.group.as_str());
-        is_statefulset || self.0.iter().any(|(group, kind)| *group == target.group && *kind == target.kind)
+        is_statefulset(&target.group, &target.kind) || self.0.iter().any(|kind| kind.is_of(target))
     }
+}
+
+fn is_statefulset(group: &str, kind: &str) -> bool {
+    kind == StatefulSet::KIND && [NATIVE_GROUP, APPS_GROUP].contains(&group)
 }
 
 fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {

@@ -31,10 +31,29 @@ pub enum Fit {
     Fits,
     /// Asked for, not yet done.
     Growing(ClaimName),
-    /// To be grown by this chain.
-    TooSmall(ClaimName, Box<Chain>),
-    /// Class or modes differ, or the class cannot grow.
-    Unfit(ClaimName),
+    /// The first of those to be grown, by these chains.
+    TooSmall(ClaimName, Vec<Chain>),
+    /// Can never become what its template says.
+    Unfit(ClaimName, Misfit),
+}
+
+/// What is wrong with a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// Class or modes differ.
+    Shape,
+    /// Too small, and its class does not let it grow.
+    Class,
+}
+
+impl Misfit {
+    /// AS-87: by which event a user hears of it.
+    pub fn event(self) -> &'static str {
+        match self {
+            Self::Shape => event::FAILED_UPDATE_PVC,
+            Self::Class => event::FAILED_RESIZE,
+        }
+    }
 }
 
 /// Who owns the claims of a pod (AS-82).
@@ -134,36 +153,50 @@ pub fn are_missing_in(cx: &Cx<'_>, pod: &PodView) -> bool {
     names.any(|name| !pod.claim_volumes.iter().any(|volume| &**volume == name))
 }
 
-/// Whether a claim of this ordinal is on its way to the size of its template (AS-47).
+/// Whether a claim of this ordinal is on its way to the size that it asks for (AS-47), whatever the others are.
 pub fn is_growing(cx: &Cx<'_>, ordinal: Ordinal) -> bool {
-    matches!(fit(cx, ordinal), Fit::Growing(_))
+    follow(cx) && lasting(cx, ordinal).any(|(_, _, claim)| !is_grown(claim))
 }
 
+/// All claims that are too small are grown together; one that cannot become what it should keeps them all.
 pub fn fit(cx: &Cx<'_>, ordinal: Ordinal) -> Fit {
-    let follows = cx.view.gates.on(Gate::StatefulSetAutoResizeClaims)
-        && cx.spec.claim_update == ClaimUpdate::OnPodRollingUpdate;
-    if !follows {
-        return Fit::Fits; // AS-90
+    if !follow(cx) {
+        return Fit::Fits;
     }
-    let mut worst = Fit::Fits;
-    for (name, template, claim) in claims(cx, ordinal) {
-        let Some(claim) = claim.filter(|claim| claim.deleted.is_none()) else {
-            continue;
-        };
+    let mut first = None;
+    let mut growing = None;
+    let mut chains = Vec::new();
+    for (name, template, claim) in lasting(cx, ordinal) {
         if !same_shape(claim, template) {
-            return Fit::Unfit(name);
+            return Fit::Unfit(name, Misfit::Shape);
         }
         if is_too_small(claim, template) {
             if !can_grow(cx.view, claim) {
-                return Fit::Unfit(name);
+                return Fit::Unfit(name, Misfit::Class);
             }
-            let chain = Box::new(grow(cx.view, claim, template));
-            worst = Fit::TooSmall(name, chain);
-        } else if worst == Fit::Fits && !is_grown(claim) {
-            worst = Fit::Growing(name);
+            chains.push(grow(cx.view, claim, template));
+            first.get_or_insert(name);
+        } else if !is_grown(claim) {
+            growing.get_or_insert(name);
         }
     }
-    worst
+    match (first, growing) {
+        (Some(name), _) => Fit::TooSmall(name, chains),
+        (None, Some(name)) => Fit::Growing(name),
+        (None, None) => Fit::Fits,
+    }
+}
+
+/// Whether existing claims follow their templates at all (AS-90).
+fn follow(cx: &Cx<'_>) -> bool {
+    cx.view.gates.on(Gate::StatefulSetAutoResizeClaims)
+        && cx.spec.claim_update == ClaimUpdate::OnPodRollingUpdate
+}
+
+/// The claims of an ordinal that are there and stay.
+fn lasting<'a>(cx: &Cx<'a>, ordinal: Ordinal) -> impl Iterator<Item = (ClaimName, &'a Value, &'a Claim)> {
+    let there = claims(cx, ordinal).filter_map(|(name, template, claim)| Some((name, template, claim?)));
+    there.filter(|(_, _, claim)| claim.deleted.is_none())
 }
 
 /// AS-85: same class where both name one, same modes, and not smaller.
@@ -251,8 +284,9 @@ fn is_too_small(claim: &Claim, template: &Value) -> bool {
     claim.request < text.and_then(|text| Quantity::read(text).ok())
 }
 
+/// A claim without a volume has nothing to grow: its volume comes with the size that it asks for.
 fn is_grown(claim: &Claim) -> bool {
-    is_ready(claim) || claim.resize == FileSystem::ResizePending
+    claim.capacity.is_none() || is_ready(claim) || claim.resize == FileSystem::ResizePending
 }
 
 /// AS-87: a claim without a class is not checked; a class that is gone or says nothing refuses.
@@ -268,7 +302,7 @@ fn grow(view: &View, claim: &Claim, template: &Value) -> Chain {
     });
     let write = Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Merge(body));
     let message = format!("resize claim {} in StatefulSet {} successful", claim.name, view.name);
-    Chain::other(Purpose::Claims, vec![write]).telling(
+    Chain::other(Purpose::GrowClaim, vec![write]).telling(
         event::SUCCESSFUL_RESIZE,
         message,
         event::FAILED_RESIZE,

@@ -13,7 +13,7 @@ use super::{claims, scale, status, update};
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::ids::{RevisionHash, RevisionName};
 use crate::lifecycle::AtTarget;
-use crate::plan::Plan;
+use crate::plan::{Creations, Plan};
 use crate::pod::{Edit, Guard, PodView};
 use crate::predownload::{Download, PreDownload, Rollout, pre_download};
 use crate::reason::Reason;
@@ -99,6 +99,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         }
     };
     let cx = Cx::of(view, spec, revisions, now);
+    plan.creations = Creations::EachItsOwn;
     if view.deleted.is_none() {
         adopt(&cx, &mut plan);
         release(&cx, &mut plan);

@@ -9,7 +9,7 @@ use super::scale::{self, NewRevisions, Pass};
 use super::spec::Order;
 use super::view::{is_failed, is_ready};
 use crate::budget::{Price, UpdateBudget};
-use crate::chain::Purpose;
+use crate::chain::{Event, EventKind, Purpose};
 use crate::gates::Gate;
 use crate::ids::PodName;
 use crate::lifecycle::{State, is_normal};
@@ -94,12 +94,19 @@ fn start(
     }
     match fit {
         Fit::Fits => {}
-        Fit::Unfit(claim) => return Err(Reason::ClaimUnfit { claim }),
+        Fit::Unfit(claim, misfit) => {
+            let reason = Reason::ClaimUnfit { claim };
+            let message = format!("{}: {reason}", pod.name);
+            plan.events.push(Event { kind: EventKind::Warning, reason: misfit.event(), message });
+            return Err(reason);
+        }
         Fit::Growing(claim) => return Err(Reason::ClaimResizing { claim }),
-        Fit::TooSmall(claim, chain) => {
+        Fit::TooSmall(claim, chains) => {
             let price = if cx.is_available(pod) { Price::One } else { Price::Free };
             budget.spend(pod, price)?;
-            plan.act(*chain);
+            for chain in chains {
+                plan.act(chain);
+            }
             return Err(Reason::ClaimResizing { claim });
         }
     }

@@ -43,6 +43,7 @@ impl Planned for CloneSets {
         view.gates = cx.gates.clone();
         view.resize = cx.resize;
         view.failures = failures(&turn.failures);
+        view.denied.clone_from(&turn.denied);
         view.seed = turn.seed;
         view
     }

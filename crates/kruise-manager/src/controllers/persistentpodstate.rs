@@ -21,9 +21,9 @@ use kruise_runtime::queue::Queue;
 use kruise_runtime::{Key, Resource};
 use serde_json::Value;
 
+use crate::custom_kinds::{Lookup, News};
 use crate::objects::{
-    Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored, index,
-    target_entry,
+    self, Kind, NativeStatefulSet, PersistentPodState, Pod, StatefulSet, Stored, index, target_entry,
 };
 use crate::stores::Stores;
 
@@ -37,7 +37,7 @@ impl PodStates {
         Self { stores }
     }
 
-    /// PP-1, PP-2, PP-4, PP-6.
+    /// PP-1, PP-2, PP-4, PP-5, PP-6.
     pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
         let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
         stores.pod_states.on_change(move |change| {
@@ -49,10 +49,12 @@ impl PodStates {
         });
         wake_with(stores, queue, &stores.native_statefulsets);
         wake_with(stores, queue, &stores.statefulsets);
+        wake_with_custom(stores, queue);
         wake_with_pods(stores, queue);
     }
 
-    fn view(&self, object: &PersistentPodState) -> View {
+    /// `None` while it is not known whether the workload is there: then its records stay as they are.
+    fn view(&self, object: &PersistentPodState) -> Option<View> {
         let mut view = View::of(&object.object);
         let namespace = &object.meta.namespace;
         let entry = target_entry(namespace, &view.spec.target);
@@ -60,20 +62,36 @@ impl PodStates {
         let first = chosen(rivals.iter().map(|rival| &rival.object));
         let first = first.and_then(|first| first.pointer("/metadata/name")?.as_str());
         view.superseded_by = first.filter(|first| *first != view.name).map(str::to_owned);
-        let key = Key::new(Arc::clone(namespace), view.spec.target.name.as_str());
-        let found = [
-            workload(&self.stores.native_statefulsets, &key, &view),
-            workload(&self.stores.statefulsets, &key, &view),
-        ];
-        if let Some((uid, workload)) = found.into_iter().flatten().next() {
-            let pods = self.stores.pods.by(Index::Owner, &uid);
-            let is_controlled =
-                |pod: &&Arc<Pod>| pod.0.controller().is_some_and(|owner| owner.uid.as_str() == uid);
-            view.pods = pods.iter().filter(is_controlled).map(|pod| Arc::clone(&pod.0)).collect();
-            view.workload = workload;
+        match self.owner(namespace, &view.spec.target) {
+            Owner::Unknown => return None,
+            Owner::Absent => {}
+            Owner::There { uid, workload } => {
+                let pods = self.stores.pods.by(Index::Owner, &uid);
+                let is_controlled =
+                    |pod: &&Arc<Pod>| pod.0.controller().is_some_and(|owner| owner.uid.as_str() == uid);
+                view.pods = pods.iter().filter(is_controlled).map(|pod| Arc::clone(&pod.0)).collect();
+                view.workload = workload;
+            }
         }
         view.nodes = self.nodes(&view);
-        view
+        Some(view)
+    }
+
+    fn owner(&self, namespace: &Arc<str>, target: &brain::Target) -> Owner {
+        let key = Key::new(Arc::clone(namespace), target.name.as_str());
+        if is_of(&NativeStatefulSet::RESOURCE, target) {
+            return statefulset(&self.stores.native_statefulsets, &key);
+        }
+        if is_of(&StatefulSet::RESOURCE, target) {
+            return statefulset(&self.stores.statefulsets, &key);
+        }
+        match self.stores.custom.look_up(target, namespace) {
+            Lookup::Unknown => Owner::Unknown,
+            Lookup::Absent => Owner::Absent,
+            Lookup::Found(found) => {
+                Owner::There { uid: found.meta.uid.clone(), workload: Workload::of_custom(&found.object) }
+            }
+        }
     }
 
     fn nodes(&self, view: &View) -> BTreeMap<String, BTreeMap<String, String>> {
@@ -92,17 +110,16 @@ impl Planner for PodStates {
 
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
         let object = self.stores.pod_states.get(key);
-        let askers: Vec<Asker> =
-            [asker(&self.stores.native_statefulsets, key), asker(&self.stores.statefulsets, key)]
-                .into_iter()
-                .flatten()
-                .collect();
+        let sets = [asker(&self.stores.native_statefulsets, key), asker(&self.stores.statefulsets, key)];
+        let custom = self.stores.custom.named(key).into_iter();
+        let custom = custom.map(|(of, one)| Asker::of(&of.api_version(), &of.kind, &one.object));
+        let askers: Vec<Asker> = sets.into_iter().flatten().chain(custom).collect();
         if let Some(chain) = generate(object.as_ref().map(|object| &object.object), &askers) {
             let mut plan = Plan::default();
             plan.act(chain);
             return Some(plan);
         }
-        Some(brain::plan(&self.view(object.as_ref()?), turn.now))
+        Some(self.view(object.as_ref()?).map_or_else(Plan::default, |view| brain::plan(&view, turn.now)))
     }
 
     fn subject(&self, key: &Key) -> Option<Subject> {
@@ -119,13 +136,7 @@ impl Planner for PodStates {
 
 impl Resources for PodStates {
     fn of(&self, target: Target) -> Resource {
-        match target {
-            Target::Pod => Pod::RESOURCE,
-            Target::Claim => Claim::RESOURCE,
-            Target::Revision => Revision::RESOURCE,
-            Target::ImagePullJob => PullJob::RESOURCE,
-            Target::Workload => PersistentPodState::RESOURCE,
-        }
+        objects::resource(target, PersistentPodState::RESOURCE)
     }
 }
 
@@ -164,6 +175,10 @@ fn wake_pod(stores: &Stores, queue: &Queue, pod: &PodView) {
         let target = brain::Target::new(&resource.api_version(), resource.kind, &meta.name);
         wake_by(stores, queue, &pod.namespace, &target);
     }
+    for (kind, workload) in stores.custom.by_uid(owner.uid.as_str()) {
+        let target = brain::Target::new(&kind.api_version(), &kind.kind, &workload.meta.name);
+        wake_by(stores, queue, &pod.namespace, &target);
+    }
 }
 
 /// PP-4, with all annotations and the right group (D8, D9): the object that points to it, and the one that it asks for.
@@ -188,6 +203,27 @@ fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<St
     });
 }
 
+/// PP-5: as [`wake_with`] for listed kinds. Once all objects of one are known, so is which of them are gone.
+fn wake_with_custom(stores: &Arc<Stores>, queue: &Arc<Queue>) {
+    let (all, waker) = (Arc::downgrade(stores), Arc::clone(queue));
+    stores.custom.on_news(move |kind, news| {
+        let Some(known) = all.upgrade() else { return };
+        match news {
+            News::Changed(workload) => {
+                waker.add(workload.meta.key());
+                let target = brain::Target::new(&kind.api_version(), &kind.kind, &workload.meta.name);
+                wake_by(&known, &waker, &workload.meta.namespace, &target);
+            }
+            News::Listed => {
+                let pointing = known.pod_states.all();
+                for object in pointing.iter().filter(|object| kind.is_of(&target_of(object))) {
+                    waker.add(object.key());
+                }
+            }
+        }
+    });
+}
+
 fn wake_by(stores: &Stores, queue: &Queue, namespace: &str, target: &brain::Target) {
     for object in stores.pod_states.by(index::TARGET, &target_entry(namespace, target)) {
         queue.add(object.key());
@@ -198,11 +234,29 @@ fn target_of(object: &PersistentPodState) -> brain::Target {
     brain::Target::read(object.object.pointer("/spec/targetRef").unwrap_or(&Value::Null))
 }
 
-/// The workload of this kind that the object points to: its uid, and what the plan reads of it.
-fn workload<K: Kind>(store: &Store<Stored<K>>, key: &Key, view: &View) -> Option<(String, Option<Workload>)> {
-    let of_kind = brain::Target::new(&K::RESOURCE.api_version(), K::RESOURCE.kind, &view.spec.target.name);
-    let set = store.get(key).filter(|_| of_kind == view.spec.target)?;
-    Some((set.meta.uid.clone(), Workload::of_statefulset(&set.object)))
+/// The workload that an object points to, as far as it is known.
+enum Owner {
+    Unknown,
+    Absent,
+    /// With what the plan reads of it; nothing while it is being deleted.
+    There {
+        uid: String,
+        workload: Option<Workload>,
+    },
+}
+
+fn statefulset<K: Kind>(store: &Store<Stored<K>>, key: &Key) -> Owner {
+    match store.get(key) {
+        Some(set) => {
+            Owner::There { uid: set.meta.uid.clone(), workload: Workload::of_statefulset(&set.object) }
+        }
+        None if store.is_synced() => Owner::Absent,
+        None => Owner::Unknown,
+    }
+}
+
+fn is_of(resource: &Resource, target: &brain::Target) -> bool {
+    resource.group == target.group && resource.kind == target.kind
 }
 
 fn asker<K: Kind>(store: &Store<Stored<K>>, key: &Key) -> Option<Asker> {
@@ -260,7 +314,7 @@ mod tests {
         }
 
         fn plan(&self, name: &str) -> Option<Plan> {
-            let turn = Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 };
+            let turn = Turn::first(jiff::Timestamp::UNIX_EPOCH, 1);
             PodStates::new(Arc::clone(&self.stores)).plan(&Key::new("n", name), &turn)
         }
     }
@@ -367,6 +421,42 @@ mod tests {
 
         let written = format!("{:?}", world.plan("web").unwrap().status.unwrap());
         assert!(written.contains("node-1") && written.contains("\"z\""), "{written}");
+    }
+
+    /// PP-5, PP-7, PP-30, persistentpodstate/D14: a kind that is not listed, or not known to the end yet, leaves records alone; a listed
+    /// one is recorded, its annotations ask for an object, and its pods wake it.
+    #[tokio::test]
+    async fn pp_5_persistentpodstate_d14_listed_kinds_are_recorded() {
+        let world = world().await;
+        let reference = json!({"apiVersion": "game.io/v2", "kind": "GameSet", "name": "web"});
+        let mut state = object("custom", 2);
+        state["spec"]["targetRef"] = reference.clone();
+        state["status"] = json!({"observedGeneration": 1, "podStates": {"web-0": {"nodeName": "old"}}});
+        world.put(PersistentPodState::RESOURCE, &state);
+        world.put(Node::RESOURCE, &json!({"metadata": {"name": "node-1", "uid": "n1", "resourceVersion": "3", "labels": {"zone": "z"}}}));
+        let mut theirs = ready(pod(4, &json!({})));
+        theirs["metadata"]["ownerReferences"] = json!([{"apiVersion": "game.io/v1", "kind": "GameSet", "name": "web", "uid": "g", "controller": true}]);
+        world.put(Pod::RESOURCE, &theirs);
+        world.woken().await;
+        assert_eq!(world.plan("custom").unwrap().writes().count(), 0, "nobody knows whether it is there");
+
+        let kind =
+            brain::CustomKind { group: "game.io".into(), version: "v1".into(), kind: "GameSet".into() };
+        let asks = json!({"kruise.io/auto-generate-persistent-pod-state": "true", "kruise.io/required-persistent-topology": "zone"});
+        let workload = json!({"metadata": {"namespace": "n", "name": "web", "uid": "g", "resourceVersion": "5", "annotations": asks}, "spec": {"replicas": 1}});
+        world.stores.custom.with(&kind, &[workload]);
+
+        let mut going = theirs.clone();
+        going["metadata"]["resourceVersion"] = json!("6");
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        world.put(Pod::RESOURCE, &going);
+        assert_eq!(world.woken().await, ["custom"], "found by its owner");
+        theirs["metadata"]["resourceVersion"] = json!("7");
+        world.put(Pod::RESOURCE, &theirs);
+        let written = format!("{:?}", world.plan("custom").unwrap().status.unwrap());
+        assert!(written.contains("node-1") && written.contains("\"z\""), "{written}");
+        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        assert_eq!(world.plan("web").unwrap().writes().count(), 1, "its annotations ask for one");
     }
 
     /// PP-7, PP-26: a name without object is planned for its workload's annotations; without any of them there is nothing.

@@ -1,6 +1,5 @@
 //! What wakes a workload, and what its view is made of.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +64,7 @@ fn web() -> Key {
 }
 
 fn turn() -> Turn {
-    Turn { now: jiff::Timestamp::UNIX_EPOCH, failures: BTreeMap::new(), seed: 1 }
+    Turn::first(jiff::Timestamp::UNIX_EPOCH, 1)
 }
 
 fn meta(name: &str, uid: &str, version: u64, owner: Option<&str>) -> Value {

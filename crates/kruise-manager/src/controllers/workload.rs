@@ -20,7 +20,7 @@ use kruise_runtime::events::Subject;
 use kruise_runtime::queue::Queue;
 use kruise_runtime::{Key, Resource};
 
-use crate::objects::{Claim, Kind, Pod, PullJob, Revision, Stored, index};
+use crate::objects::{self, Kind, Revision, Stored, index};
 use crate::stores::Stores;
 
 /// A kind of workload: how its view is assembled and which planner gets it.
@@ -120,13 +120,7 @@ impl<K: Planned> Planner for Workloads<K> {
 
 impl<K: Planned> Resources for Workloads<K> {
     fn of(&self, target: Target) -> Resource {
-        match target {
-            Target::Pod => Pod::RESOURCE,
-            Target::Claim => Claim::RESOURCE,
-            Target::Revision => Revision::RESOURCE,
-            Target::ImagePullJob => PullJob::RESOURCE,
-            Target::Workload => K::Kind::RESOURCE,
-        }
+        objects::resource(target, K::Kind::RESOURCE)
     }
 }
 
@@ -174,7 +168,13 @@ pub fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
     let first = |purposes: &[Purpose]| purposes.iter().find_map(|purpose| all.get(purpose).cloned());
     Failures {
         scale: first(&[Purpose::Create, Purpose::Delete, Purpose::Claims]),
-        update: first(&[Purpose::UpdateInPlace, Purpose::Recreate, Purpose::Refresh, Purpose::Revision]),
+        update: first(&[
+            Purpose::UpdateInPlace,
+            Purpose::Recreate,
+            Purpose::GrowClaim,
+            Purpose::Refresh,
+            Purpose::Revision,
+        ]),
     }
 }
 

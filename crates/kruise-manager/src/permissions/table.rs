@@ -1,6 +1,6 @@
 //! The list. Whoever adds a write to the code adds its line here, then `make gen`.
 
-use kruise_api::names::{self, APPS_GROUP, component};
+use kruise_api::names::{self, APPS_GROUP, POLICY_GROUP, component};
 
 use super::{Names, Proof, Role, Use, Verb, When};
 
@@ -14,6 +14,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const CLONESET: &str = component::CLONESET;
 const STATEFULSET: &str = component::STATEFULSET;
 const POD_STATE: &str = component::PERSISTENTPODSTATE;
+const LAUNCH: &str = component::LAUNCH_PRIORITY;
 const CERTIFICATES: &str = "webhook certificates";
 
 const MUTATING: &str = "mutatingwebhookconfigurations";
@@ -34,6 +35,8 @@ pub fn uses() -> Vec<Use> {
         pods(),
         claims_and_revisions(),
         image_pulls(),
+        budgets(),
+        barriers(),
         everybody(),
         webhooks(),
         definitions(),
@@ -114,7 +117,7 @@ fn pod_states() -> Vec<Use> {
                 POD_STATE,
                 CORE,
                 "configmaps",
-                vec![seen("get", "reads which other kinds are supported")],
+                [CACHE.as_slice(), &[seen("get", "reads which other kinds are supported")]].concat(),
             )
         },
     ]
@@ -185,6 +188,40 @@ fn image_pulls() -> Vec<Use> {
         when: When::Gate("ImagePullJobGate"),
         ..manager(CLONESET, APPS_GROUP, "imagepulljobs", verbs.concat())
     }]
+}
+
+fn budgets() -> Vec<Use> {
+    let asked = When::Gate("PodUnavailableBudgetUpdateGate");
+    let budgets = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets",
+        vec![seen("get", "asks whether a pod may be disturbed")],
+    );
+    let status = manager(
+        CLONESET,
+        POLICY_GROUP,
+        "podunavailablebudgets/status",
+        vec![seen("patch", "spends one unit of what is allowed before a pod is disturbed")],
+    );
+    vec![Use { when: asked, ..budgets }, Use { when: asked, ..status }]
+}
+
+fn barriers() -> Vec<Use> {
+    let replaced = Proof::Test(
+        "kruise-core/src/launch/tests.rs::shared_machinery_m10_a_config_map_of_an_earlier_pod_is_replaced",
+    );
+    let verbs = vec![
+        seen("get", "sees which containers of a pod may start; one by name, never a list"),
+        seen("create", "makes the barrier of a pod whose containers start in an order"),
+        seen("patch", "lets the next containers start"),
+        Verb {
+            name: "delete",
+            why: "removes the barrier of an earlier pod of the same name",
+            proof: replaced,
+        },
+    ];
+    vec![manager(LAUNCH, CORE, "configmaps", verbs)]
 }
 
 fn everybody() -> Vec<Use> {

@@ -5,16 +5,24 @@ use std::time::Duration;
 use http::{Method, Request, header};
 use kruise_core::chain::{Act, Part, Patch};
 use kruise_core::ids::Uid;
+use kruise_core::podunavailablebudget::{Answer, Question};
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ApplyError;
 use crate::cache::Version;
+use crate::clock::Clock;
 use crate::{Key, Resource};
 
 /// A write that has not been answered after this long may or may not have happened.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// How often an allowance is asked for while others spend from the same budget.
+const PAYMENTS: u32 = 4;
+
+/// Time for the others to get their turn.
+const BETWEEN_PAYMENTS: Duration = Duration::from_millis(100);
 
 /// Makes the requests of one controller.
 #[derive(Clone)]
@@ -22,6 +30,7 @@ pub struct Caller {
     client: Client,
     /// `kruise-manager/<controller>`: by it the server's logs tell controllers apart.
     user_agent: String,
+    clock: Clock,
 }
 
 /// What a write left behind.
@@ -38,21 +47,21 @@ pub enum Written {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Answer {
-    metadata: AnswerMeta,
+struct Object {
+    metadata: Meta,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct AnswerMeta {
+struct Meta {
     resource_version: String,
     uid: String,
     deletion_timestamp: Option<String>,
 }
 
 impl Caller {
-    pub fn new(client: Client, user_agent: impl Into<String>) -> Self {
-        Self { client, user_agent: user_agent.into() }
+    pub fn new(client: Client, user_agent: impl Into<String>, clock: Clock) -> Self {
+        Self { client, user_agent: user_agent.into(), clock }
     }
 
     /// Carries out one act of a plan.
@@ -75,9 +84,36 @@ impl Caller {
             Act::DeleteUnlessPodExists { uid, .. } => {
                 self.delete(object, path, uid.as_str(), json!({"uid": uid.as_str()})).await
             }
-            // Budgets come with their own kind; until then nobody refuses.
-            Act::AskBudget => Ok(Written::Nothing),
+            Act::Ask(question) => self.ask(resource, object, question).await,
         }
+    }
+
+    /// Reads the budget, lets it answer, and pays; again from the start when somebody else paid meanwhile (PUB-32).
+    async fn ask(
+        &self,
+        resource: Resource,
+        budget: &Key,
+        question: &Question,
+    ) -> Result<Written, ApplyError> {
+        for _ in 0..PAYMENTS {
+            let live = self.read(resource, budget).await?;
+            let ops = match question.answer(live.as_deref(), self.clock.now()) {
+                Answer::Allowed => return Ok(Written::Nothing),
+                Answer::Denied(message) => {
+                    return Err(ApplyError::Denied { budget: budget.clone(), message });
+                }
+                Answer::Spend(ops) => ops,
+            };
+            let path = resource.object(&budget.namespace, &budget.name);
+            match self.versioned(budget, &patch_call(path, Part::Status, &Patch::Json(ops))).await {
+                // Nobody of ours caches budgets, so nobody has to wait for this write to be seen.
+                Ok(_) => return Ok(Written::Nothing),
+                Err(ApplyError::Conflict { .. }) => tokio::time::sleep(BETWEEN_PAYMENTS).await,
+                Err(error) => return Err(error),
+            }
+        }
+        let message = format!("it changed {PAYMENTS} times while its allowance was being spent");
+        Err(ApplyError::Denied { budget: budget.clone(), message })
     }
 
     /// A live read: the object as JSON, or that there is none.
@@ -168,12 +204,12 @@ fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
 
 /// The version that an object's JSON carries; 0 for a status.
 pub fn version_of(text: &str) -> Version {
-    let answer: Answer = serde_json::from_str(text).unwrap_or_default();
-    Version::read(&answer.metadata.resource_version)
+    let object: Object = serde_json::from_str(text).unwrap_or_default();
+    Version::read(&object.metadata.resource_version)
 }
 
 /// Whether an object's JSON is of that uid and nobody has asked for its deletion.
 pub fn is_alive(text: &str, uid: &Uid) -> bool {
-    let answer: Answer = serde_json::from_str(text).unwrap_or_default();
-    answer.metadata.uid == uid.as_str() && answer.metadata.deletion_timestamp.is_none()
+    let object: Object = serde_json::from_str(text).unwrap_or_default();
+    object.metadata.uid == uid.as_str() && object.metadata.deletion_timestamp.is_none()
 }

@@ -24,6 +24,10 @@ pub enum ApplyError {
     #[error("{object} could not be written now: {message}")]
     Busy { object: Key, after: Duration, message: String },
 
+    /// The budget that guards the pod of this chain has nothing to give now. Asked again soon, after other pods.
+    #[error("PodUnavailableBudget {budget} does not allow it: {message}")]
+    Denied { budget: Key, message: String },
+
     /// Nobody knows whether the write happened: a time-out, a broken connection, a server error.
     #[error("{object}: no certain answer: {message}")]
     Unsure { object: Key, message: String },
@@ -41,6 +45,9 @@ pub enum Next {
 
 /// The server's default when it gives no number.
 const BUSY: Duration = Duration::from_secs(1);
+
+/// CS-76.
+const DENIED: Duration = Duration::from_secs(1);
 
 impl ApplyError {
     /// Reads an answer of the API server.
@@ -64,6 +71,7 @@ impl ApplyError {
         match self {
             Self::Conflict { .. } | Self::Exists { .. } => Next::Replan,
             Self::Busy { after, .. } => Next::After(*after),
+            Self::Denied { .. } => Next::After(DENIED),
             Self::Refused { .. } | Self::Unsure { .. } => Next::BackOff,
         }
     }

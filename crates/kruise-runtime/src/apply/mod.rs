@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
-use kruise_core::ids::Uid;
-use kruise_core::plan::Plan;
+use kruise_core::ids::{PodName, Uid};
+use kruise_core::plan::{Creations, Plan};
 
 use call::is_alive;
 pub use call::{Caller, Written, version_of};
@@ -20,6 +20,9 @@ use crate::{Key, Resource};
 
 /// Writes of one plan in flight; more than the API server of a small cluster can use, fewer than would crowd out others.
 const AT_ONCE: usize = 48;
+
+/// Creations of one plan that may fail where each stands for itself: so many refusals are no coincidence any more.
+const REFUSED_MAX: usize = 16;
 
 /// Which resource type a write of a plan is about.
 pub trait Resources: Send + Sync {
@@ -33,6 +36,17 @@ pub struct Outcome {
     pub failures: BTreeMap<Purpose, ApplyError>,
     pub events: Vec<Event>,
     pub writes: usize,
+    /// Pods that a budget was asked about, and whether it refused.
+    pub asked: BTreeMap<PodName, Verdict>,
+    /// Creations that failed.
+    uncreated: usize,
+}
+
+/// What a budget said about a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Allowed,
+    Denied,
 }
 
 impl Outcome {
@@ -51,7 +65,7 @@ pub struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Runs all chains, then the status. One failing chain stops only later creations (CS-42), never another chain.
+    /// Runs all chains, then the status. One failing chain stops at most later creations (CS-42), never another chain.
     pub async fn apply(&self, plan: &Plan) -> Outcome {
         let mut outcome = Outcome { events: plan.events.clone(), ..Outcome::default() };
         let (creations, others): (Vec<&Chain>, Vec<&Chain>) =
@@ -59,7 +73,7 @@ impl Applier<'_> {
         let others = self.without_unconfirmed(others, plan.adopter.as_ref(), &mut outcome).await;
         // Revisions and claims come first where creations refer to them: they are chains of their own only if not.
         self.side_by_side(&others, &mut outcome).await;
-        self.slowly(&creations, &mut outcome).await;
+        self.slowly(&creations, plan.creations, &mut outcome).await;
         if let Some(status) = &plan.status {
             match self.write(status, &mut outcome.writes).await {
                 Ok(()) => {}
@@ -110,16 +124,18 @@ impl Applier<'_> {
         }
     }
 
-    /// One, two, four, … at once; after a failure its batch is finished and the rest is left for the next plan.
-    async fn slowly(&self, chains: &[&Chain], outcome: &mut Outcome) {
+    /// One, two, four, … at once. After a failure its batch is finished and the rest is left for the next plan; where each stands
+    /// for itself, the rest is tried one by one instead.
+    async fn slowly(&self, chains: &[&Chain], creations: Creations, outcome: &mut Outcome) {
+        let most = match creations {
+            Creations::Alike => 1,
+            Creations::EachItsOwn => REFUSED_MAX,
+        };
         let (mut rest, mut size) = (chains, 1);
-        while !rest.is_empty() {
+        while !rest.is_empty() && outcome.uncreated < most {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             self.side_by_side(batch, outcome).await;
-            if outcome.failures.contains_key(&Purpose::Create) {
-                return;
-            }
-            (rest, size) = (later, size * 2);
+            (rest, size) = (later, if outcome.uncreated == 0 { size * 2 } else { 1 });
         }
     }
 
@@ -143,8 +159,7 @@ impl Applier<'_> {
                 return Ok(());
             }
         }
-        // Asking is not writing.
-        *writes += usize::from(write.act != Act::AskBudget);
+        *writes += 1;
         match self.caller.write(resource, &object, &write.act).await {
             Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
             Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
@@ -163,6 +178,10 @@ impl Applier<'_> {
 impl Outcome {
     fn take(&mut self, chain: &Chain, writes: usize, result: Result<(), ApplyError>) {
         self.writes += writes;
+        if let (Some(pod), Some(Act::Ask(_))) = (&chain.pod, chain.writes.first().map(|first| &first.act)) {
+            let is_denied = matches!(result, Err(ApplyError::Denied { .. }));
+            self.asked.insert(pod.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
+        }
         match result {
             Ok(()) => self.events.extend(chain.done.clone()),
             Err(error) => {
@@ -176,6 +195,7 @@ impl Outcome {
     }
 
     fn fail(&mut self, purpose: Purpose, error: ApplyError) {
+        self.uncreated += usize::from(purpose == Purpose::Create);
         self.failures.entry(purpose).or_insert(error);
     }
 }

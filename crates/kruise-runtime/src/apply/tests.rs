@@ -1,14 +1,18 @@
 //! Plans carried out against a scripted server.
 
+use http::Method;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Op, Part, Patch, Purpose, Resource as Target, Write};
 use kruise_core::ids::{PodName, Uid};
-use kruise_core::plan::Plan;
+use kruise_core::plan::{Creations, Plan};
+use kruise_core::pod::PodView;
+use kruise_core::podunavailablebudget::{Operation, Question};
 use serde_json::json;
 
 use super::*;
 use crate::Scope;
 use crate::barrier::{Pass, Seen as Cache};
 use crate::cache::Version;
+use crate::clock::Clock;
 use crate::testing::{Answer, Scripted, Seen};
 
 const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
@@ -53,11 +57,16 @@ fn drained_update(name: &str) -> Chain {
 }
 
 async fn apply(server: &Scripted, barrier: &Barrier, chains: Vec<Chain>) -> Outcome {
+    apply_as(Creations::Alike, server, barrier, chains).await
+}
+
+async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, chains: Vec<Chain>) -> Outcome {
     let mut plan = Plan::default();
+    plan.creations = creations;
     for chain in chains {
         plan.act(chain);
     }
-    let caller = Caller::new(server.client(), "test");
+    let caller = Caller::new(server.client(), "test", Clock::system());
     let key = key();
     Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key }.apply(&plan).await
 }
@@ -85,6 +94,25 @@ async fn sm_75_creations_start_slowly_and_stop_after_a_failing_batch() {
     assert_eq!((told("SuccessfulCreate"), told("FailedCreate")), (2, 1), "the failing batch is finished");
 }
 
+/// statefulset/B18: an ordinal that cannot be created keeps no other one from being tried; a wall of refusals ends it.
+#[tokio::test(start_paused = true)]
+async fn statefulset_b18_creations_that_stand_for_themselves_go_on_past_a_refusal() {
+    let all = || (0..40).map(|n| create(&format!("web-{n}"))).collect::<Vec<_>>();
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let first =
+        Scripted::new(move |_: &Seen| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Answer::failure(403, "Forbidden"),
+            _ => Answer::object(5),
+        });
+    let outcome = apply_as(Creations::EachItsOwn, &first, &Barrier::default(), all()).await;
+    assert_eq!(first.seen().len(), 40);
+    assert_eq!(outcome.next(), Next::BackOff, "and it is tried again");
+
+    let wall = Scripted::new(|_: &Seen| Answer::failure(403, "Forbidden"));
+    apply_as(Creations::EachItsOwn, &wall, &Barrier::default(), all()).await;
+    assert_eq!(wall.seen().len(), REFUSED_MAX);
+}
+
 #[tokio::test(start_paused = true)]
 async fn sm_27_second_write_of_a_chain_waits_for_the_first_and_not_for_other_chains() {
     let server = Scripted::new(|seen: &Seen| match seen.path.as_str() {
@@ -103,6 +131,73 @@ async fn sm_27_second_write_of_a_chain_waits_for_the_first_and_not_for_other_cha
     assert_eq!(of("good"), [true, false]);
     assert_eq!(outcome.next(), Next::Replan, "a failed test is no error");
     assert!(outcome.events.is_empty());
+}
+
+/// A chain whose pod is guarded by the budget `b`.
+fn guarded_update(name: &str) -> Chain {
+    let pod: PodView = serde_json::from_value(json!({
+        "metadata": {
+            "namespace": "n", "name": name, "uid": "u", "resourceVersion": "1",
+            "annotations": {"pub.kruise.io/related-pub": "b"},
+        },
+        "spec": {"containers": []},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }))
+    .unwrap();
+    let mut chain = drained_update(name);
+    chain.writes.insert(0, Question::about(&pod, Operation::Update).unwrap());
+    chain
+}
+
+fn budget(version: u32, allowed: u32) -> Answer {
+    let body = json!({
+        "apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget",
+        "metadata": {"namespace": "n", "name": "b", "resourceVersion": version.to_string()}, "spec": {},
+        "status": {
+            "unavailableAllowed": allowed, "desiredAvailable": 1, "currentAvailable": 1, "totalReplicas": 1,
+        },
+    });
+    Answer { code: 200, body: body.to_string() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cs_76_cloneset_b10_pub_35_refusal_of_a_budget_ends_one_chain_and_is_asked_again_in_a_second() {
+    let server = Scripted::new(|seen: &Seen| match (&seen.method, seen.path.as_str()) {
+        (&Method::GET, "/api/v1/namespaces/n/pods/b") => budget(3, 0),
+        _ => Answer::object(5),
+    });
+
+    let outcome =
+        apply(&server, &Barrier::default(), vec![guarded_update("held"), drained_update("free")]).await;
+
+    let about = |name: &str| server.seen().iter().filter(|seen| seen.path.contains(name)).count();
+    assert_eq!((about("held"), about("free")), (0, 2));
+    assert_eq!(outcome.next(), Next::After(std::time::Duration::from_secs(1)));
+    assert_eq!(outcome.asked, BTreeMap::from([(PodName::new("held"), Verdict::Denied)]));
+    let told = outcome.failures[&Purpose::UpdateInPlace].to_string();
+    assert!(told.starts_with("PodUnavailableBudget n/b does not allow it: 1 of 1 pods"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pub_32_allowance_that_somebody_else_spends_meanwhile_is_asked_for_again() {
+    let tries = std::sync::atomic::AtomicU32::new(0);
+    let server = Scripted::new(move |seen: &Seen| match (&seen.method, seen.path.as_str()) {
+        (&Method::GET, "/api/v1/namespaces/n/pods/b") => budget(3, 1),
+        (_, "/api/v1/namespaces/n/pods/b/status") => {
+            match tries.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                0 => Answer::failure(422, "Invalid"),
+                _ => Answer::object(4),
+            }
+        }
+        _ => Answer::object(5),
+    });
+
+    let outcome = apply(&server, &Barrier::default(), vec![guarded_update("web-1")]).await;
+
+    assert_eq!(server.story()[..4], ["GET b", "PATCH status", "GET b", "PATCH status"]);
+    assert_eq!(server.story().len(), 6, "then the pod itself");
+    assert_eq!(outcome.asked, BTreeMap::from([(PodName::new("web-1"), Verdict::Allowed)]));
+    assert_eq!(outcome.next(), Next::Settle);
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +274,8 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         plan.act(adopt("a"));
         plan.act(adopt("b"));
         plan.adopter = Some(Uid::new("ours"));
-        let (caller, barrier, key) = (Caller::new(server.client(), "test"), Barrier::default(), key());
+        let (caller, barrier, key) =
+            (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
         let outcome = Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key }
             .apply(&plan)
@@ -207,7 +303,8 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
     ));
     let status = Patch::Merge(json!({"status": {"replicas": 0}}));
     plan.status = Some(Write::patch(Target::Workload, "web", Part::Status, status));
-    let (caller, barrier, key) = (Caller::new(server.client(), "test"), Barrier::default(), key());
+    let (caller, barrier, key) =
+        (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
     let outcome =
         Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key }.apply(&plan).await;

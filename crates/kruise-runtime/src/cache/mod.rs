@@ -8,7 +8,7 @@ mod stream;
 mod watch;
 
 pub use set::Caches;
-pub use store::{Change, Store};
+pub use store::{Change, Listed, Store};
 pub use watch::{Watch, WatchSettings};
 
 use serde::de::DeserializeOwned;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Cached, Store, Version};
+use super::{Cached, Listed, Store, Version};
 use crate::barrier::Seen;
 use crate::{Key, Resource};
 
@@ -12,7 +12,7 @@ trait AnyStore: Send + Sync {
     fn seen(&self) -> Version;
     fn object(&self, key: &Key) -> Option<(Version, String)>;
     fn refresh(&self, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error>;
-    fn is_synced(&self) -> bool;
+    fn listed(&self) -> Listed;
 }
 
 /// Filled at start, then only read.
@@ -35,9 +35,9 @@ impl Caches {
         self.0.get(&resource).map_or(Ok(()), |store| store.refresh(key, live))
     }
 
-    /// Types whose first list is not complete yet.
-    pub fn unsynced(&self) -> Vec<Resource> {
-        self.0.iter().filter(|(_, store)| !store.is_synced()).map(|(resource, _)| *resource).collect()
+    /// Types whose list is so far.
+    pub fn at(&self, listed: Listed) -> Vec<Resource> {
+        self.0.iter().filter(|(_, store)| store.listed() == listed).map(|(resource, _)| *resource).collect()
     }
 }
 
@@ -69,7 +69,7 @@ impl<T: Cached> AnyStore for Arc<Store<T>> {
         Ok(())
     }
 
-    fn is_synced(&self) -> bool {
-        Store::is_synced(self)
+    fn listed(&self) -> Listed {
+        Store::listed(self)
     }
 }

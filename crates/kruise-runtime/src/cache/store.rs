@@ -13,7 +13,16 @@ use crate::Key;
 pub struct Store<T: Cached> {
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Vec<Handler<T>>>,
-    synced: watch::Sender<bool>,
+    listed: watch::Sender<Listed>,
+}
+
+/// How far the list of a type is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    NotYet,
+    /// The server does not serve this type. It may later: the watch goes on asking.
+    NotServed,
+    Complete,
 }
 
 type Handler<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
@@ -44,7 +53,11 @@ impl<T: Cached> Default for Store<T> {
             pool: Pool::default(),
             shared: T::Shared::default(),
         };
-        Self { inner: RwLock::new(inner), handlers: RwLock::default(), synced: watch::Sender::new(false) }
+        Self {
+            inner: RwLock::new(inner),
+            handlers: RwLock::default(),
+            listed: watch::Sender::new(Listed::NotYet),
+        }
     }
 }
 
@@ -83,21 +96,32 @@ impl<T: Cached> Store<T> {
         self.read().seen
     }
 
-    /// Resolves when the first list is complete.
+    /// Resolves when the first list is complete, or when it is known that there is nothing to be listed.
     pub async fn synced(&self) {
-        let mut synced = self.synced.subscribe();
+        let mut listed = self.listed.subscribe();
         // The sender lives in `self`.
-        if synced.wait_for(|synced| *synced).await.is_err() {
+        if listed.wait_for(|listed| *listed != Listed::NotYet).await.is_err() {
             tracing::debug!("store dropped while waiting for it");
         }
     }
 
-    pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+    pub fn listed(&self) -> Listed {
+        *self.listed.borrow()
     }
 
-    pub(super) fn mark_synced(&self) {
-        self.synced.send_replace(true);
+    /// Whether everything there is in the store: what is not, is not there.
+    pub fn is_synced(&self) -> bool {
+        self.listed() == Listed::Complete
+    }
+
+    /// For a store that is filled by hand: what is in it now is everything there is.
+    pub fn assume_complete(&self) {
+        self.mark(Listed::Complete);
+    }
+
+    /// Whether this is news.
+    pub(super) fn mark(&self, now: Listed) -> bool {
+        self.listed.send_if_modified(|listed| std::mem::replace(listed, now) != now)
     }
 
     /// A new state from the watch.

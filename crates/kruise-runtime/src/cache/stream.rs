@@ -108,15 +108,15 @@ fn decode<T: Cached>(kind: &str, object: &RawValue) -> Line<T> {
     }
 }
 
-/// All objects by pages; returns the version of the list.
+/// All objects of a path and selection by pages; returns the version of the list.
 pub async fn list<T: Cached>(
     client: &Client,
-    namespace: &str,
+    (collection, selection): (&str, &str),
     mut take: impl FnMut(T),
 ) -> Result<Version, kube::Error> {
     let mut next = String::new();
     loop {
-        let path = format!("{}?limit={PAGE}&continue={next}", T::RESOURCE.collection(namespace));
+        let path = format!("{collection}?limit={PAGE}{selection}&continue={next}");
         let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
         let text = client.request_text(request).await?;
         let page: Page<'_> = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::store::tests::Thing;
-use super::{Store, Version, Watch, WatchSettings};
+use super::{Listed, Store, Version, Watch, WatchSettings};
 use crate::testing::{Answer, Scripted, Seen};
 
 fn added(name: &str, version: u64) -> Value {
@@ -123,4 +123,45 @@ async fn list_that_breaks_off_half_way_removes_nothing() {
     let store = run(&server, 4).await;
 
     assert_eq!(names(&store), ["a", "b"]);
+}
+
+/// A type that is not served keeps nobody waiting, is named by `/readyz`, and is listed when it is served.
+#[tokio::test(start_paused = true)]
+async fn type_that_is_not_served_is_listed_when_it_is() {
+    let server =
+        script(vec![|| Answer::failure(404, "NotFound"), || Answer::failure(404, "NotFound"), || {
+            Answer::lines(&[added("a", 3), listed(5)])
+        }]);
+    let store: Arc<Store<Thing>> = Arc::default();
+    let mut caches = super::Caches::default();
+    caches.add(&store);
+    let settings = WatchSettings { namespace: "".into(), seed: 7 };
+    let task = tokio::spawn(Watch::new(server.client(), Arc::clone(&store), settings).run());
+
+    store.synced().await;
+    assert_eq!(store.listed(), Listed::NotServed);
+    assert_eq!(caches.at(Listed::NotServed).len(), 1);
+    assert!(!store.is_synced(), "that nothing is there is not known");
+    while store.listed() != Listed::Complete {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    task.abort();
+    assert_eq!(names(&store), ["a"]);
+}
+
+/// One object, of a type that is known only by its path.
+#[tokio::test(start_paused = true)]
+async fn one_object_under_a_path_of_its_own() {
+    let server = script(vec![|| Answer::lines(&[added("a", 3), listed(5)])]);
+    let settings = WatchSettings { namespace: "n".into(), seed: 7 };
+    let watch = Watch::<Thing>::new(server.client(), Arc::default(), settings);
+    let task = tokio::spawn(watch.at("/apis/g/v1/others".to_owned()).only("a").run());
+    while server.seen().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    task.abort();
+
+    let seen = server.seen();
+    assert_eq!(seen[0].path, "/apis/g/v1/others");
+    assert!(seen[0].query.contains("fieldSelector=metadata.name%3Da"), "{seen:?}");
 }

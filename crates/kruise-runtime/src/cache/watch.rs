@@ -10,7 +10,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::stream::{self, Line};
-use super::{Cached, Store, Version};
+use super::{Cached, Listed, Store, Version};
 use crate::queue::BackOff;
 
 /// Between tries to reach the server.
@@ -25,6 +25,9 @@ const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS + 30);
 /// A watch that ends sooner and without news is not worth repeating at once.
 const LASTED: Duration = Duration::from_secs(1);
 
+/// Between two looks whether a type is served by now. Its users wait for it, and one answer that there is none costs little.
+const NOT_SERVED_LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// What to watch, and the source of jitter.
 #[derive(Debug, Clone)]
 pub struct WatchSettings {
@@ -38,6 +41,10 @@ pub struct Watch<T: Cached> {
     client: Client,
     store: Arc<Store<T>>,
     settings: WatchSettings,
+    /// Path of the objects.
+    collection: String,
+    /// Query of every request, for a watch of fewer than all objects.
+    selection: String,
     /// Where the next watch begins; `None` when everything must be listed again.
     from: Option<Version>,
     list: ListBy,
@@ -57,12 +64,30 @@ enum End {
     TooOld,
     /// The server has no streaming list.
     NoStream,
+    /// The server has no such type.
+    NotServed,
     Failed(String),
 }
 
 impl<T: Cached> Watch<T> {
     pub fn new(client: Client, store: Arc<Store<T>>, settings: WatchSettings) -> Self {
-        Self { client, store, settings, from: None, list: ListBy::Stream }
+        let collection = T::RESOURCE.collection(&settings.namespace);
+        let selection = String::new();
+        Self { client, store, settings, collection, selection, from: None, list: ListBy::Stream }
+    }
+
+    /// Of objects under another path than that of the type: a type that is known only by its name.
+    #[must_use]
+    pub fn at(mut self, collection: String) -> Self {
+        self.collection = collection;
+        self
+    }
+
+    /// Of the one object with this name, which is a DNS name.
+    #[must_use]
+    pub fn only(mut self, name: &str) -> Self {
+        self.selection = format!("&fieldSelector=metadata.name%3D{name}");
+        self
     }
 
     pub async fn run(mut self) {
@@ -72,6 +97,7 @@ impl<T: Cached> Watch<T> {
             let end = match self.round().await {
                 Ok(end) => end,
                 Err(kube::Error::Api(status)) if status.code == 410 => End::TooOld,
+                Err(kube::Error::Api(status)) if status.code == 404 => End::NotServed,
                 Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => {
                     End::NoStream
                 }
@@ -84,9 +110,20 @@ impl<T: Cached> Watch<T> {
                 End::Closed => {}
                 End::TooOld => self.from = None,
                 End::NoStream => self.list = ListBy::Pages,
+                End::NotServed => {
+                    self.from = None;
+                    if self.store.mark(Listed::NotServed) {
+                        tracing::warn!(
+                            path = self.collection,
+                            "the API server does not serve this kind; it is used as soon as it does"
+                        );
+                    }
+                    tokio::time::sleep(self.jitter(NOT_SERVED_LOOK_EVERY)).await;
+                    failures = 0;
+                }
                 End::Failed(error) => {
                     failures = failures.max(1); // Also after news: whatever failed is not asked again at once.
-                    tracing::warn!(resource = T::RESOURCE.plural, error, "watch failed; trying again");
+                    tracing::warn!(path = self.collection, error, "watch failed; trying again");
                 }
             }
             if failures > 0 {
@@ -107,7 +144,8 @@ impl<T: Cached> Watch<T> {
                     listed.insert(object.key());
                     store.put(object);
                 };
-                let version = stream::list(&self.client, &self.settings.namespace, take).await?;
+                let place = (self.collection.as_str(), self.selection.as_str());
+                let version = stream::list(&self.client, place, take).await?;
                 self.complete(&listed, version);
                 self.watch(None).await
             }
@@ -123,9 +161,10 @@ impl<T: Cached> Watch<T> {
                 "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned()
             }
         };
-        let collection = T::RESOURCE.collection(&self.settings.namespace);
-        let path =
-            format!("{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&{from}");
+        let (collection, selection) = (&self.collection, &self.selection);
+        let path = format!(
+            "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}{selection}&{from}"
+        );
         let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
         let mut lines = pin!(self.client.request_stream(request).await?);
         let mut buffer = Vec::new();
@@ -173,9 +212,9 @@ impl<T: Cached> Watch<T> {
 
     fn complete(&mut self, listed: &BTreeSet<crate::Key>, version: Version) {
         self.store.retain(listed, version);
-        self.store.mark_synced();
+        self.store.mark(Listed::Complete);
         self.from = Some(version);
-        tracing::debug!(resource = T::RESOURCE.plural, objects = listed.len(), "listed");
+        tracing::debug!(path = self.collection, objects = listed.len(), "listed");
     }
 
     /// Only after a complete list can a watch go on from somewhere.

@@ -16,7 +16,7 @@ mod create;
 mod delete;
 mod failure;
 mod link;
-mod patch;
+pub(crate) mod patch;
 mod request;
 pub mod resources;
 mod schema;

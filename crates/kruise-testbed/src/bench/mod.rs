@@ -4,7 +4,7 @@
 //! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run a
 //! bare client makes only the unavoidable writes: that floor is what any manager is compared with.
 
-mod audit;
+pub mod audit;
 mod floor;
 mod managed;
 mod observe;

@@ -33,6 +33,28 @@ pub enum Leftover {
     Cgroup { name: String },
     /// A network interface; its addresses and routes go with it.
     Interface { name: String },
+    /// A setting of the kernel that the kubelet changes, as it was before.
+    Setting { file: PathBuf, value: String },
+}
+
+/// What the kubelet sets at its start, for the whole machine.
+const SETTINGS: [(&str, &str); 6] = [
+    ("/proc/sys/vm/overcommit_memory", "1"),
+    ("/proc/sys/vm/panic_on_oom", "0"),
+    ("/proc/sys/kernel/panic", "10"),
+    ("/proc/sys/kernel/panic_on_oops", "1"),
+    ("/proc/sys/kernel/keys/root_maxkeys", "1000000"),
+    ("/proc/sys/kernel/keys/root_maxbytes", "25000000"),
+];
+
+/// Settings that a kubelet is going to change. One that is so already may be the work of another cluster's kubelet, which
+/// puts it back itself.
+pub fn settings() -> Vec<Leftover> {
+    let changes = |(file, wanted): &(&str, &str)| {
+        let value = fs::read_to_string(file).ok()?.trim().to_owned();
+        (value != *wanted).then(|| Leftover::Setting { file: PathBuf::from(file), value })
+    };
+    SETTINGS.iter().filter_map(changes).collect()
 }
 
 impl Leftover {
@@ -43,6 +65,7 @@ impl Leftover {
             Self::Mounts { below } => unmount(below),
             Self::Cgroup { name } => cgroup::directories(name).iter().try_for_each(|dir| remove_cgroup(dir)),
             Self::Interface { name } => remove_interface(name),
+            Self::Setting { file, value } => fs::write(file, value),
         }
     }
 }
@@ -190,6 +213,16 @@ mod tests {
         ] {
             leftover.remove().unwrap();
         }
+    }
+
+    #[test]
+    fn setting_gets_its_old_value_back() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "10").unwrap();
+
+        Leftover::Setting { file: file.path().to_owned(), value: "0".into() }.remove().unwrap();
+
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), "0");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
-use super::cleanup::Leftover;
+use super::cleanup::{Leftover, settings};
 use super::network::Network;
 use super::preflight::Fit;
 use super::real::RealNode;
@@ -83,6 +83,9 @@ impl Ground {
         }
         let network = Network::choose(keeper.instance())?;
         keeper.at_end(Cleanup::Node(Leftover::Interface { name: network.bridge() }))?;
+        for setting in settings() {
+            keeper.at_end(Cleanup::Node(setting))?;
+        }
         wiring::lay_bridge(&network)?;
         let registry = Registry::start(IpAddr::V4(network.host()))?;
         for image in images::standard(&kit.testapp) {

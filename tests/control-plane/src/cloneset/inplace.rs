@@ -9,11 +9,12 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{
-    Live, clonesets, clonesets_with_all_gates, condition, has_condition, image_of, is_available, is_ready,
-    restarts, runs, state, status_of, uids, web,
+    Kind, Live, clonesets, clonesets_with_all_gates, condition, image_of, is_ready, restarts, runs, state,
+    status_of, uids, web,
 };
+use crate::workload::inplace::{infeasible_size_recovers, sized, template_changes_during_the_grace_period};
 use crate::workload::watcher::Pods;
-use crate::workload::web::{containers, image};
+use crate::workload::web::image;
 
 const FINALIZER: &str = "example.com/drained";
 
@@ -54,29 +55,10 @@ async fn shared_scenario_13_drained_first_in_a_storm_of_conflicts() {
     watcher.verdict().await;
 }
 
-fn sized(image: &str, cpu: &str) -> Value {
-    let resources = json!({"requests": {"cpu": cpu}, "limits": {"cpu": "200"}});
-    containers(&json!([{"name": "main", "image": image, "resources": resources}]))
-}
-
-/// SM-36, CS-92, B5: a size that its node does not have is refused by the API server (from 1.36 on); the pod serves on
-/// and the condition says why, until a template that fits is applied in place.
+/// SM-36, CS-92, B5.
 #[tokio::test]
 async fn shared_scenario_7_infeasible_size_recovers() {
-    let sets = clonesets_with_all_gates("shared-7").await;
-    let web = sets.create(web(1).spec(sized("nginx:1.25", "1"))).await;
-    let before = web.until_available(1).await;
-    web.change(sized("nginx:1.25", "100")).await;
-    let status = web.until("a refusal", |status| has_condition(status, "FailedUpdate")).await;
-    assert_eq!(status["availableReplicas"], 1);
-
-    web.change(sized("nginx:1.25", "2")).await;
-
-    let (last, after) = web.until_updated(1).await;
-    assert!(!has_condition(&last, "FailedUpdate"), "{last}");
-    assert_eq!((uids(&after), restarts(&after[0], "main")), (uids(&before), 0));
-    let granted = status_of(&after[0], "main").unwrap().resources.as_ref().unwrap();
-    assert_eq!(granted.requests.as_ref().unwrap()["cpu"].0, "2");
+    infeasible_size_recovers(Kind::CloneSet, "shared-7", "FailedUpdate").await;
 }
 
 /// SM-20, SM-36, M6: image and resources together are one restart.
@@ -161,35 +143,10 @@ fn keys(pod: &Pod) -> Value {
     serde_json::from_str(found.message.as_deref().unwrap_or("[]")).unwrap()
 }
 
-/// SM-29, M13: a template that changes during the grace period is the one that is applied, once.
+/// SM-29, M13.
 #[tokio::test]
 async fn shared_scenario_17_template_changes_during_the_grace_period() {
-    let sets = clonesets("shared-17").await;
-    let web = sets.create(web(1).rolling(&json!({"inPlaceUpdateStrategy": {"gracePeriodSeconds": 5}}))).await;
-    let before = web.until_available(1).await;
-    let watcher = web.watching(never("nginx:1.26")).await;
-    web.change(image("nginx:1.26")).await;
-    web.until_pods("the grace period", |pods| {
-        state(&pods[0]) == "Updating"
-            && pods[0].annotations().contains_key("apps.kruise.io/inplace-update-grace")
-    })
-    .await;
-    assert!(!is_available(&web.pods_now().await[0]), "out of traffic while the grace period runs");
-
-    web.change(image("nginx:1.27")).await;
-
-    let (_, after) = web.until_updated(1).await;
-    assert_eq!((uids(&after), restarts(&after[0], "main")), (uids(&before), 1));
-    assert!(runs(&after[0], "main", "nginx:1.27"));
-    watcher.verdict().await;
-}
-
-/// No pod ever asks for this image.
-fn never(image: &'static str) -> impl Fn(&Pods) -> Result<(), String> {
-    move |pods| match pods.values().find(|pod| image_of(pod, "main") == image) {
-        Some(pod) => Err(format!("{} was given {image}", pod.name_any())),
-        None => Ok(()),
-    }
+    template_changes_during_the_grace_period(Kind::CloneSet, "shared-17").await;
 }
 
 /// CS-75, rule of issue 5: pods of a revision that can never become ready do not block the one that repairs them.

@@ -11,24 +11,24 @@ mod conditions;
 mod crash;
 mod create;
 mod delete;
+pub mod guarded;
 mod inplace;
 mod lifecycle;
+mod many;
 mod nodes;
 mod predownload;
 mod takeover;
 mod update;
-
-use kruise_testbed::{scratch, scratch_with_all_gates};
 
 pub use crate::workload::{cloneset as web, *};
 pub use budget::Budget;
 
 /// A namespace of the shared cluster.
 pub async fn clonesets(name: &str) -> Sets {
-    Sets::of(Kind::CloneSet, scratch(name).await.unwrap())
+    Sets::shared(Kind::CloneSet, name).await
 }
 
 /// A namespace of the shared cluster whose manager runs with every alpha gate on.
 pub async fn clonesets_with_all_gates(name: &str) -> Sets {
-    Sets::of(Kind::CloneSet, scratch_with_all_gates(name).await.unwrap())
+    Sets::with_all_gates(Kind::CloneSet, name).await
 }

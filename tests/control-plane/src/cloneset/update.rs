@@ -1,14 +1,14 @@
 //! Rollouts: in place, by recreation, partial, back again.
 
 use k8s_openapi::api::core::v1::Pod;
-use kruise_sim::kubelet::{Behaviour, Which};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{
-    Budget, at_revision, clonesets, clonesets_with_all_gates, hash, image_of, is_ready, names, reason,
+    Budget, Kind, at_revision, clonesets, clonesets_with_all_gates, hash, image_of, is_ready, names, reason,
     restarts, runs, status_of, text, uids, web,
 };
+use crate::workload::inplace::another_tag_of_the_same_image;
 use crate::workload::web::{containers, image, rolling};
 
 /// CS-79, SM-27, SM-30: same pods, new image, one restart each.
@@ -30,21 +30,7 @@ async fn image_is_updated_in_place() {
 /// SM-31(d), M8: a moved tag restarts the container although its image stays the same.
 #[tokio::test]
 async fn scenario_11_another_tag_of_the_same_image() {
-    let sets = clonesets("scenario-11").await;
-    let which = Which { image: Some("nginx:stable".into()), ..Which::default() };
-    sets.behave(which, Behaviour::SameDigestAs("nginx:1.25".into()));
-    let web = sets.create(web(2)).await;
-    let before = web.until_available(2).await;
-
-    web.change(image("nginx:stable")).await;
-
-    let (_, after) = web.until_updated(2).await;
-    assert_eq!(uids(&after), uids(&before));
-    for (old, new) in before.iter().zip(&after) {
-        let (old, new) = (status_of(old, "main").unwrap(), status_of(new, "main").unwrap());
-        assert_eq!(new.image_id, old.image_id);
-        assert_ne!(new.container_id, old.container_id);
-    }
+    another_tag_of_the_same_image(Kind::CloneSet, "scenario-11").await;
 }
 
 /// CS-31, CS-73, CS-90(c), SM-70: a percentage below 100 leaves one pod to update.

@@ -1,5 +1,7 @@
 //! Acceptance scenarios of PersistentPodState (section 8 of its specification) on the real control plane.
 
+mod changes;
+mod custom;
 mod generated;
 mod live;
 mod placement;

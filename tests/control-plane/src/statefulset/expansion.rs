@@ -1,99 +1,139 @@
-//! Claims that grow with their template during a rollout (AS-85 … AS-90).
+//! Claims that grow with their template during a rollout (AS-85 … AS-90), accepted or refused by the manager's webhook and
+//! grown by the provisioner of the testbed.
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kruise_testbed::{provisioner, wait};
+use k8s_openapi::api::core::v1::Pod;
+use kruise_testbed::provisioner::{FAST, FIXED, STANDARD};
 use kube::ResourceExt;
-use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{Live, Web, is_available, runs, statefulsets_with_all_gates, uids, web};
-use crate::workload::web::{containers, rolling};
+use super::growth::{growing, image, template, templates, until_sizes, with_image};
+use super::{Live, Sets, is_available, runs, statefulsets_with_all_gates, uids};
+use crate::workload::web::rolling;
 
-fn template(class: &str, size: &str) -> Value {
-    json!({"volumeClaimTemplates": [{
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": class, "resources": {"requests": {"storage": size}}},
-    }]})
+/// What a change is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Grows,
+    Refused,
 }
 
-fn image(image: &str) -> Value {
-    containers(
-        &json!([{"name": "main", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]),
-    )
+/// Whether the image changes with the claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    ImageAndClaims,
+    ClaimsAlone,
 }
 
-fn growing(replicas: u32, policy: &str) -> Web {
-    web(replicas)
-        .policy(policy)
-        .claims("1Gi")
-        .spec(template(provisioner::STANDARD, "1Gi"))
-        .spec(json!({"volumeClaimUpdateStrategy": {"type": "OnPodRollingUpdate"}}))
-}
+/// Classes of the claims, the sizes that are asked for (all are 1Gi at first), and the answer.
+type Row = (&'static str, &'static [(&'static str, &'static str)], Answer);
 
-fn capacity(claim: &PersistentVolumeClaim) -> &str {
-    claim
-        .status
-        .as_ref()
-        .and_then(|status| status.capacity.as_ref()?.get("storage"))
-        .map_or("", |size| size.0.as_str())
-}
+/// In the order of the scenarios 27, 29, … 39 and 42, 44, … 54 (each pair is one row for the two policies).
+const ROWS: [Row; 7] = [
+    ("one-grows", &[(STANDARD, "2Gi")], Answer::Grows),
+    ("one-fixed", &[(FIXED, "2Gi")], Answer::Refused),
+    ("two-grow", &[(STANDARD, "2Gi"), (FAST, "3Gi")], Answer::Grows),
+    ("two-fixed", &[(FIXED, "2Gi"), (FIXED, "2Gi")], Answer::Refused),
+    ("mixed-allowed", &[(FAST, "2Gi"), (FIXED, "1Gi")], Answer::Grows),
+    ("mixed-forbidden", &[(FAST, "1Gi"), (FIXED, "2Gi")], Answer::Refused),
+    ("mixed-both", &[(FAST, "2Gi"), (FIXED, "2Gi")], Answer::Refused),
+];
 
-async fn until_sizes(web: &Live, expected: &[&str]) {
-    let is_so = |all: &[PersistentVolumeClaim]| all.iter().map(capacity).eq(expected.iter().copied());
-    wait::until_all(&web.claims, &ListParams::default(), &format!("sizes {expected:?}"), is_so)
-        .await
-        .unwrap();
-}
-
-async fn image_and_size(
-    name: &str,
-    policy: &str,
-) -> (Vec<k8s_openapi::api::core::v1::Pod>, Vec<k8s_openapi::api::core::v1::Pod>) {
+async fn all_rows(name: &str, policy: &str, change: Change) {
     let sets = statefulsets_with_all_gates(name).await;
-    let web = sets.create(growing(2, policy)).await;
-    let before = web.until_available(2).await;
-
-    web.change(image("nginx:1.26")).await;
-    let mut both = template(provisioner::STANDARD, "2Gi");
-    both["template"] = image("nginx:1.27")["template"].clone();
-    web.change(both).await;
-
-    let (_, after) = web.until_updated(2).await;
-    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.27")));
-    until_sizes(&web, &["2Gi", "2Gi"]).await;
-    let settled = |seen: &Value| {
-        seen["volumeClaims"]
-            == json!([{"volumeClaimName": "data", "compatibleReplicas": 2, "compatibleReadyReplicas": 2}])
-    };
-    web.until("the claims in the status", settled).await;
-    for claim in web.claims_now().await {
-        assert_eq!(claim.annotations()["apps.kruise.io/owned-by-asts"], "web");
+    let mut lives = Vec::new();
+    for (set, claims, answer) in ROWS {
+        let before: Vec<(&str, &str)> = claims.iter().map(|(class, _)| (*class, "1Gi")).collect();
+        let replicas = if answer == Answer::Grows { 2 } else { 1 };
+        lives.push(sets.create(growing(replicas, policy, &before).named(set)).await);
     }
-    (before, after)
+    for (live, (_, claims, answer)) in lives.iter().zip(ROWS) {
+        row(live, claims, answer, policy, change).await;
+    }
 }
 
-/// Scenario 27.
-#[tokio::test]
-async fn scenario_27_image_and_size_by_recreation() {
-    let (before, after) = image_and_size("ss-scenario-27", "ReCreate").await;
-    assert!(uids(&before).is_disjoint(&uids(&after)));
+async fn row(live: &Live, claims: &[(&str, &str)], answer: Answer, policy: &str, change: Change) {
+    let replicas = if answer == Answer::Grows { 2 } else { 1 };
+    let before = live.until_available(replicas).await;
+    let mut wanted = templates(claims);
+    if change == Change::ImageAndClaims {
+        wanted = with_image(wanted, "nginx:1.26", claims.len());
+    }
+    let answered = live.try_change(wanted).await;
+
+    if answer == Answer::Refused {
+        let why = answered.unwrap_err();
+        assert!(why.contains(r#"storage class "fixed" does not say allowVolumeExpansion"#), "{why}");
+        let object = live.api.get(&live.name).await.unwrap();
+        assert_eq!(object.metadata.generation, Some(1), "{}", live.name);
+        assert_eq!(uids(&live.pods_now().await), uids(&before));
+        return;
+    }
+    answered.unwrap();
+    let (status, after) = live.until_updated(replicas).await;
+    let sizes: Vec<&str> = claims.iter().flat_map(|(_, size)| [*size, *size]).collect();
+    until_sizes(live, &sizes).await;
+    match (change, policy) {
+        (Change::ImageAndClaims, "ReCreate") => assert!(uids(&after).is_disjoint(&uids(&before))),
+        _ => assert_eq!(uids(&after), uids(&before), "{}", live.name),
+    }
+    let expected = if change == Change::ImageAndClaims { "nginx:1.26" } else { "nginx:1.25" };
+    assert!(after.iter().all(|pod| runs(pod, "main", expected)));
+    assert_eq!(live.revisions_now().await.len(), if change == Change::ImageAndClaims { 2 } else { 1 });
+    is_reported(live, &status, claims).await;
 }
 
-/// Scenario 28.
-#[tokio::test]
-async fn scenario_28_image_and_size_in_place() {
-    let (before, after) = image_and_size("ss-scenario-28", "InPlaceIfPossible").await;
-    assert_eq!(uids(&before), uids(&after));
+/// AS-87, AS-96: the status counts the claims, an event tells of each that grew, and who grew it is written on it.
+async fn is_reported(live: &Live, status: &Value, claims: &[(&str, &str)]) {
+    assert_eq!(status["volumeClaims"].as_array().unwrap().len(), claims.len());
+    let is_settled = |now: &Value| {
+        let rows = now["volumeClaims"].as_array().unwrap();
+        rows.iter().all(|one| one["compatibleReplicas"] == 2 && one["compatibleReadyReplicas"] == 2)
+    };
+    live.until("the claims in the status", is_settled).await;
+    live.until_told("SuccessfulResize").await;
+    let ours = |claim: &&k8s_openapi::api::core::v1::PersistentVolumeClaim| {
+        claim.labels().get("app") == Some(&live.name)
+    };
+    for claim in live.claims_now().await.iter().filter(ours) {
+        let has_grown = claim.annotations().get("apps.kruise.io/owned-by-asts") == Some(&live.name);
+        let is_fixed = claim.spec.as_ref().unwrap().storage_class_name.as_deref() == Some(FIXED);
+        assert_eq!(has_grown, !is_fixed, "{}", claim.name_any());
+    }
 }
 
-/// Scenarios 42, 43, AS-86, statefulset/B23: a larger claim alone restarts nobody, and follows the partition.
+/// Scenarios 27, 29, 31, 33, 35, 37, 39.
 #[tokio::test]
-async fn scenario_42_size_alone_restarts_nobody() {
-    let sets = statefulsets_with_all_gates("ss-scenario-42").await;
-    let web = sets.create(growing(3, "ReCreate").rolling(&json!({"partition": 2}))).await;
+async fn scenario_27_to_39_image_and_claims_by_recreation() {
+    all_rows("ss-scenario-27", "ReCreate", Change::ImageAndClaims).await;
+}
+
+/// Scenarios 28, 30, 32, 34, 36, 38, 40.
+#[tokio::test]
+async fn scenario_28_to_40_image_and_claims_in_place() {
+    all_rows("ss-scenario-28", "InPlaceIfPossible", Change::ImageAndClaims).await;
+}
+
+/// Scenarios 42, 44, 46, 48, 50, 52, 54, AS-86, statefulset/B23: claims alone make no revision and restart nobody.
+#[tokio::test]
+async fn scenario_42_to_54_claims_alone_by_recreation() {
+    all_rows("ss-scenario-42", "ReCreate", Change::ClaimsAlone).await;
+}
+
+/// Scenarios 43, 45, 47, 49, 51, 53, 55.
+#[tokio::test]
+async fn scenario_43_to_55_claims_alone_in_place() {
+    all_rows("ss-scenario-43", "InPlaceIfPossible", Change::ClaimsAlone).await;
+}
+
+/// AS-86: growth alone follows the partition, too.
+#[tokio::test]
+async fn size_alone_follows_the_partition() {
+    let sets = statefulsets_with_all_gates("ss-growth-partition").await;
+    let web =
+        sets.create(growing(3, "ReCreate", &[(STANDARD, "1Gi")]).rolling(&json!({"partition": 2}))).await;
     let before = web.until_available(3).await;
 
-    web.change(template(provisioner::STANDARD, "2Gi")).await;
+    web.change(template(STANDARD, "2Gi")).await;
     until_sizes(&web, &["1Gi", "1Gi", "2Gi"]).await;
     sets.quiet().await;
     until_sizes(&web, &["1Gi", "1Gi", "2Gi"]).await;
@@ -103,36 +143,17 @@ async fn scenario_42_size_alone_restarts_nobody() {
     assert_eq!(uids(&web.pods_now().await), uids(&before));
 }
 
-/// Scenarios 29, 37, AS-87: a class that cannot grow keeps its pods and says so. (Admission refuses the change; this is an
-/// object that got past it.)
-#[tokio::test]
-async fn scenario_29_class_that_cannot_grow_touches_nobody() {
-    let sets = statefulsets_with_all_gates("ss-scenario-29").await;
-    let web = sets.create(growing(2, "ReCreate").spec(template(provisioner::FIXED, "1Gi"))).await;
-    let before = web.until_available(2).await;
-    let mut both = template(provisioner::FIXED, "2Gi");
-    both["template"] = image("nginx:1.26")["template"].clone();
-
-    web.change(both).await;
-
-    web.until("the new revision", |status| status["updateRevision"] != status["currentRevision"]).await;
-    sets.quiet().await;
-    assert_eq!(uids(&web.pods_now().await), uids(&before));
-    until_sizes(&web, &["1Gi", "1Gi"]).await;
-}
-
 /// Scenario 41: a marked pod is replaced meanwhile, and the partition keeps claims small.
 #[tokio::test]
 async fn scenario_41_specified_deletion_while_claims_grow() {
     let sets = statefulsets_with_all_gates("ss-scenario-41").await;
-    let web = sets.create(growing(4, "ReCreate").parallel().rolling(&json!({"partition": 2}))).await;
+    let object = growing(4, "ReCreate", &[(STANDARD, "1Gi")]).parallel();
+    let web = sets.create(object.rolling(&json!({"partition": 2}))).await;
     let before = web.until_available(4).await;
-    let mut both = template(provisioner::STANDARD, "2Gi");
-    both["template"] = image("nginx:1.26")["template"].clone();
-    web.change(both).await;
+    web.change(with_image(template(STANDARD, "2Gi"), "nginx:1.26", 1)).await;
     web.label_pod("web-0", "apps.kruise.io/specified-delete", "true").await;
 
-    let is_done = |pods: &[k8s_openapi::api::core::v1::Pod]| {
+    let is_done = |pods: &[Pod]| {
         pods.len() == 4
             && pods.iter().all(is_available)
             && uids(pods).intersection(&uids(&before)).count() == 1
@@ -143,24 +164,60 @@ async fn scenario_41_specified_deletion_while_claims_grow() {
     until_sizes(&web, &["1Gi", "1Gi", "2Gi", "2Gi"]).await;
 }
 
-/// Scenarios 56 to 59, AS-89, AS-90: going back with the image keeps larger claims; with OnDelete nothing grows any more.
-#[tokio::test]
-async fn scenario_56_59_going_back_keeps_larger_claims() {
-    let sets = statefulsets_with_all_gates("ss-scenario-56").await;
-    let web = sets.create(growing(3, "ReCreate").parallel().rolling(&json!({"partition": 2}))).await;
+/// One of three pods has the new image and a larger claim; two are kept by the partition.
+async fn half_way(sets: &Sets) -> Live {
+    let object = growing(3, "ReCreate", &[(STANDARD, "1Gi")]).parallel();
+    let web = sets.create(object.rolling(&json!({"partition": 2}))).await;
     web.until_available(3).await;
-    let mut both = template(provisioner::STANDARD, "2Gi");
-    both["template"] = image("nginx:1.26")["template"].clone();
-    web.change(both).await;
+    web.change(with_image(template(STANDARD, "2Gi"), "nginx:1.26", 1)).await;
+    web.until("the partition", |status| status["updatedAvailableReplicas"] == 1).await;
     until_sizes(&web, &["1Gi", "1Gi", "2Gi"]).await;
+    web
+}
 
-    let mut back = template(provisioner::STANDARD, "1Gi");
-    back["template"] = image("nginx:1.25")["template"].clone();
-    back["volumeClaimUpdateStrategy"] = json!({"type": "OnDelete"});
-    back["updateStrategy"] = json!({"rollingUpdate": {"partition": 0}});
-    web.change(back).await;
-
+async fn all_run(web: &Live, image: &str) {
     let (_, after) = web.until_updated(3).await;
-    assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.25")));
+    assert!(after.iter().all(|pod| runs(pod, "main", image)));
+}
+
+fn open() -> Value {
+    rolling(&json!({"partition": 0}))
+}
+
+/// Scenarios 56, 57: back with the image alone, which keeps the size; then all claims grow, and another image is rolled out.
+#[tokio::test]
+async fn scenario_56_57_back_with_the_image_then_grow_then_another_image() {
+    let sets = statefulsets_with_all_gates("ss-scenario-56").await;
+    let web = half_way(&sets).await;
+
+    web.change(image("nginx:1.25", 1)).await;
+    web.until("the old image", |status| status["updatedAvailableReplicas"] == 3).await;
     until_sizes(&web, &["1Gi", "1Gi", "2Gi"]).await;
+    let before = web.until_available(3).await;
+    web.change(open()).await;
+    until_sizes(&web, &["2Gi", "2Gi", "2Gi"]).await;
+    all_run(&web, "nginx:1.25").await;
+    assert_eq!(uids(&web.pods_now().await), uids(&before), "claims alone restart nobody");
+
+    web.change(image("nginx:1.27", 1)).await;
+    all_run(&web, "nginx:1.27").await;
+    until_sizes(&web, &["2Gi", "2Gi", "2Gi"]).await;
+}
+
+/// Scenarios 58, 59, AS-89, AS-90: back with image and size, with either strategy: larger claims stay, none grows or shrinks.
+#[tokio::test]
+async fn scenario_58_59_back_with_image_and_size() {
+    for strategy in ["OnPodRollingUpdate", "OnDelete"] {
+        let sets = statefulsets_with_all_gates(&format!("ss-scenario-58-{}", strategy.to_lowercase())).await;
+        let web = half_way(&sets).await;
+
+        let mut back = with_image(template(STANDARD, "1Gi"), "nginx:1.25", 1);
+        back["volumeClaimUpdateStrategy"] = json!({"type": strategy});
+        web.change(back).await;
+        web.change(open()).await;
+
+        all_run(&web, "nginx:1.25").await;
+        sets.quiet().await;
+        until_sizes(&web, &["1Gi", "1Gi", "2Gi"]).await;
+    }
 }

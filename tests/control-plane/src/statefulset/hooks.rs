@@ -112,3 +112,76 @@ async fn pre_normal_hook_holds_new_pods() {
 
     assert!(web.until_available(2).await.iter().all(is_available));
 }
+
+/// Section 8.2, AS-78: replaced by recreation, each pod is held before it goes, whatever the order; released, it is replaced.
+#[tokio::test]
+async fn delete_hook_holds_a_recreation() {
+    for (name, object) in [("ss-hook-recreate", web(2)), ("ss-hook-recreate-parallel", web(2).parallel())] {
+        let sets = statefulsets(name).await;
+        let web = sets.create(held(object.policy("ReCreate"), "preDelete")).await;
+        let before = web.until_available(2).await;
+
+        web.change(image("nginx:1.26")).await;
+        for pod in ["web-1", "web-0"] {
+            web.until_pods("one held pod", |all| in_state(all, "PreparingDelete") == [pod]).await;
+            sets.quiet().await;
+            assert_eq!(in_state(&web.pods_now().await, "PreparingDelete"), [pod], "within the limit of one");
+            web.label_pod(pod, HOLD, None::<&str>).await;
+        }
+
+        let (_, after) = web.until_updated(2).await;
+        assert!(uids(&after).is_disjoint(&uids(&before)));
+    }
+}
+
+/// Section 8.2: a hook is only for what it is named after: preDelete holds no update in place, inPlaceUpdate no recreation.
+#[tokio::test]
+async fn hooks_hold_only_what_they_are_for() {
+    for (name, object) in [("ss-hook-other", web(2)), ("ss-hook-other-parallel", web(2).parallel())] {
+        let sets = statefulsets(name).await;
+        for (set, policy, hook) in
+            [("one", "InPlaceIfPossible", "preDelete"), ("two", "ReCreate", "inPlaceUpdate")]
+        {
+            let live = sets.create(held(object.clone().named(set).policy(policy), hook)).await;
+            let before = live.until_available(2).await;
+            live.change(image("nginx:1.26")).await;
+            let (_, after) = live.until_updated(2).await;
+            assert_eq!(uids(&after) == uids(&before), policy == "InPlaceIfPossible", "{name} {set}");
+        }
+    }
+}
+
+/// Section 8.2, AS-40, AS-71, AS-73 in parallel: the update hook holds one pod at a time within the limit, the delete hook all three at
+/// once, and new pods are held side by side.
+#[tokio::test]
+async fn hooks_in_parallel() {
+    let sets = statefulsets("ss-hook-parallel").await;
+    let web_updated = sets.create(held(web(2).parallel().named("updated"), "inPlaceUpdate")).await;
+    let web_deleted = sets.create(held(web(4).parallel().named("deleted"), "preDelete")).await;
+    let hook = json!({"lifecycle": {"preNormal": {"labelsHandler": {(HOLD): "true"}}}});
+    let web_new = sets.create(web(2).parallel().named("new").spec(hook)).await;
+
+    web_updated.until_available(2).await;
+    web_updated.change(image("nginx:1.26")).await;
+    for pod in ["updated-1", "updated-0"] {
+        web_updated.until_pods("one held pod", |all| in_state(all, "PreparingUpdate") == [pod]).await;
+        web_updated.label_pod(pod, HOLD, None::<&str>).await;
+        web_updated.until_pods("its update", |all| in_state(all, "Updated") == [pod]).await;
+        web_updated.label_pod(pod, HOLD, "true").await;
+    }
+    web_updated.until_updated(2).await;
+
+    web_deleted.until_available(4).await;
+    web_deleted.scale(1).await;
+    web_deleted.until_pods("three held pods", |all| in_state(all, "PreparingDelete").len() == 3).await;
+    for pod in ["deleted-3", "deleted-1", "deleted-2"] {
+        web_deleted.label_pod(pod, HOLD, None::<&str>).await;
+    }
+    web_deleted.until_available(1).await;
+
+    web_new.until_pods("two held pods", |all| in_state(all, "PreparingNormal").len() == 2).await;
+    for pod in ["new-0", "new-1"] {
+        web_new.label_pod(pod, HOLD, "true").await;
+    }
+    web_new.until_available(2).await;
+}

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{names, pods, statefulsets, statefulsets_with_all_gates, uids, web};
+use super::{names, pods, runs, statefulsets, statefulsets_with_all_gates, uids, web};
+use crate::workload::web::image;
 
 /// Scenarios 23 to 26, AS-25: the start is set together with the replicas, raised, lowered and removed.
 #[tokio::test]
@@ -57,4 +58,22 @@ async fn statefulset_b16_huge_ranges_work() {
     let sets = statefulsets("ss-huge").await;
     let web = sets.create(web(2).parallel().spec(json!({"reserveOrdinals": ["0-2000000000"]}))).await;
     assert_eq!(names(&web.until_available(2).await), pods(2_000_000_001..2_000_000_003));
+}
+
+/// Section 8.2, AS-16, AS-17, AS-49: start, reserved ordinals (overlapping ones too) and partition together: the partition counts pods,
+/// not ordinals.
+#[tokio::test]
+async fn start_reserved_and_partition_together() {
+    let sets = statefulsets_with_all_gates("ss-start-reserved").await;
+    let spec = json!({"ordinals": {"start": 2}, "reserveOrdinals": [3, "3-3", "0-1"]});
+    let web = sets.create(web(3).parallel().spec(spec).rolling(&json!({"partition": 1}))).await;
+    assert_eq!(names(&web.until_available(3).await), pods([2, 4, 5]));
+
+    web.change(image("nginx:1.26")).await;
+
+    web.until("two updated", |status| status["updatedAvailableReplicas"] == 2).await;
+    sets.quiet().await;
+    let updated: Vec<_> =
+        web.pods_now().await.into_iter().filter(|pod| runs(pod, "main", "nginx:1.26")).collect();
+    assert_eq!(names(&updated), pods([4, 5]));
 }

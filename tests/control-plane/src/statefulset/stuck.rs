@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kruise_sim::kubelet::{Behaviour, Which};
 use serde_json::json;
 
-use super::{is_available, names, pods, runs, statefulsets, uids, web};
+use super::{has_condition, is_available, names, pods, reason, runs, statefulsets, uids, web};
 use crate::workload::web::image;
 
 fn pod(name: &str) -> Which {
@@ -91,11 +91,10 @@ async fn terminating_pod_on_a_lost_node_in_order() {
     sets.behave(pod("web-1"), Behaviour::NeverStops);
     ordered.delete_pod("web-1").await;
     ordered.change(image("nginx:1.26")).await;
-    let is_told = |status: &serde_json::Value| {
-        super::has_condition(status, "Waiting")
-            || status["conditions"].as_array().is_some_and(|all| !all.is_empty())
-    };
-    ordered.until("what it waits for", is_told).await;
+    let status = ordered.until("what it waits for", |status| has_condition(status, "Waiting")).await;
+    assert_eq!(reason(&status, "Waiting"), "Terminating");
+    let told = status["conditions"].as_array().unwrap().iter().find(|one| one["type"] == "Waiting");
+    assert_eq!(told.unwrap()["message"], "1 of 3 pods (web-1): its deletion is under way");
     sets.quiet().await;
     assert!(
         ordered.pods_now().await.iter().all(|pod| runs(pod, "main", "nginx:1.25")

@@ -1,12 +1,13 @@
 //! A test's namespace, and a workload that lives in it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::simnodes::SimNodes;
-use kruise_testbed::{Scratch, wait};
+use kruise_testbed::{Scratch, scratch, scratch_with_all_gates, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
@@ -44,7 +45,7 @@ impl Kind {
     }
 
     /// The smallest one.
-    fn web(self, replicas: u32) -> Web {
+    pub fn web(self, replicas: u32) -> Web {
         match self {
             Self::CloneSet => cloneset(replicas),
             Self::StatefulSet => statefulset(replicas),
@@ -69,6 +70,16 @@ impl Sets {
             ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind.name()));
         let api = Api::namespaced_with(client.clone(), namespace, &resource);
         Self { kind, client, namespace: namespace.to_owned(), api, nodes: None }
+    }
+
+    /// A new namespace of the shared cluster.
+    pub async fn shared(kind: Kind, name: &str) -> Self {
+        Self::of(kind, scratch(name).await.unwrap())
+    }
+
+    /// A new namespace of the shared cluster whose manager runs with every alpha gate on and is asked about every object.
+    pub async fn with_all_gates(kind: Kind, name: &str) -> Self {
+        Self::of(kind, scratch_with_all_gates(name).await.unwrap())
     }
 
     /// A namespace of a shared cluster.
@@ -134,8 +145,36 @@ impl Sets {
 impl Live {
     /// Merges into `.spec`.
     pub async fn change(&self, spec: Value) {
+        self.try_change(spec).await.unwrap();
+    }
+
+    /// As [`Live::change`]; the error says why it was refused.
+    pub async fn try_change(&self, spec: Value) -> Result<(), String> {
         let patch = Patch::Merge(json!({"spec": spec}));
-        self.api.patch(&self.name, &PatchParams::default(), &patch).await.unwrap();
+        let changed = self.api.patch(&self.name, &PatchParams::default(), &patch).await;
+        changed.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Reasons of the events about it so far, with how often each was told.
+    pub async fn events(&self) -> BTreeMap<String, i32> {
+        let all: Api<Event> = Api::namespaced(self.pods.clone().into_client(), self.namespace());
+        let ours = ListParams::default().fields(&format!("involvedObject.uid={}", self.uid));
+        let mut told = BTreeMap::new();
+        for event in all.list(&ours).await.unwrap().items {
+            *told.entry(event.reason.unwrap_or_default()).or_insert(0) += event.count.unwrap_or(1);
+        }
+        told
+    }
+
+    /// Waits until an event of this reason was told about it.
+    pub async fn until_told(&self, reason: &str) {
+        let all: Api<Event> = Api::namespaced(self.pods.clone().into_client(), self.namespace());
+        let ours = ListParams::default().fields(&format!("involvedObject.uid={},reason={reason}", self.uid));
+        wait::until_all(&all, &ours, &format!("event {reason}"), |all| !all.is_empty()).await.unwrap();
+    }
+
+    fn namespace(&self) -> &str {
+        self.api.namespace().unwrap_or_default()
     }
 
     /// What `kubectl scale` and the autoscaler do.

@@ -2,6 +2,7 @@
 //! original left behind.
 
 pub mod crash;
+pub mod inplace;
 mod live;
 mod pods;
 pub mod takeover;

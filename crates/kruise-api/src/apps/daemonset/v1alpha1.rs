@@ -54,10 +54,6 @@ fn spec(schema: &mut Schema) {
     without(schema, &["scaleStrategy"]);
     let Some(rolling) = at(schema, &["updateStrategy", "rollingUpdate"]) else { return };
     rules::daemonset::surging(rolling);
-    let kind = at(rolling, &["rollingUpdateType"]).and_then(|kind| kind.get_mut("enum"));
-    if let Some(Value::Array(words)) = kind {
-        words.insert(1, json!(SURGING));
-    }
 }
 
 fn status(schema: &mut Schema) {

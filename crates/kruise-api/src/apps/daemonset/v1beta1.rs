@@ -110,8 +110,8 @@ pub struct RollingUpdateDaemonSet {
 }
 
 wire_enum! {
-    /// How one pod is replaced.
-    closed or empty enum RollingUpdateType {
+    /// How one pod is replaced. The original takes any word and works as with Standard.
+    open enum RollingUpdateType {
         /// Delete it and create a new one, or the other way round with maxSurge.
         Standard = "Standard",
         /// Change it where it runs if the change allows that.

@@ -38,7 +38,7 @@ pub struct PersistentPodStateSpec<T = TopologyTerm> {
     /// Node labels that a pod must find again.
     pub required_persistent_topology: Option<T>,
     /// The workload. Cannot be changed.
-    #[schemars(transform = rules::immutable)]
+    #[schemars(transform = rules::persistentpodstate::target)]
     pub target_ref: TargetReference,
     /// Fields of newer releases.
     #[serde(flatten)]

@@ -328,12 +328,12 @@ pub struct SidecarSetUpdateStrategy {
     /// Stops upgrading.
     pub paused: Option<bool>,
     /// Which pods are upgraded first.
+    #[schemars(transform = rules::unchecked)]
     pub priority_strategy: Option<UpdatePriorityStrategy>,
     /// Which pods are spread over the upgrade.
-    #[schemars(transform = rules::keyed_by_key_and_value)]
+    #[schemars(transform = rules::sidecarset::scatter)]
     pub scatter_strategy: Option<Vec<UpdateScatterTerm>>,
     /// Only pods with these labels are upgraded.
-    #[schemars(transform = rules::selector)]
     pub selector: Option<LabelSelector>,
     /// RollingUpdate upgrades step by step, NotUpdate leaves running pods alone. RollingUpdate if not given.
     pub r#type: Option<SidecarSetUpdateType>,

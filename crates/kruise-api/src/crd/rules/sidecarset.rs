@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::{bounded, limit, rule};
+use super::{bounded, keyed_by_key_and_value, limit, rule, unchecked};
 
 /// What every SidecarSet needs.
 pub(crate) fn spec(schema: &mut Schema) {
@@ -66,11 +66,52 @@ pub(crate) fn revision(schema: &mut Schema) {
     rule(schema, "has(self.revisionName) || has(self.customVersion)", "give revisionName or customVersion");
 }
 
-/// Pods are held back by a selector or by a number.
+/// How sidecars are upgraded matters to a set that upgrades: one of type NotUpdate may hold anything here (6.2, rule 6),
+/// so the checks stand on the strategy, which sees the type, and not on the fields.
 pub(crate) fn strategy(schema: &mut Schema) {
-    rule(
+    rolling(
         schema,
-        "!(has(self.selector) && has(self.partition) && string(self.partition) != '0' && !(has(self.type) && self.type == 'NotUpdate'))",
+        "!(has(self.selector) && has(self.partition) && string(self.partition) != '0')",
         "selector and partition exclude each other: give one of them",
     );
+    rolling(
+        schema,
+        "!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",
+        "selector must not be empty: give matchLabels or matchExpressions",
+    );
+    rolling(
+        schema,
+        "!has(self.selector) || !has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'] && (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",
+        "selector: In and NotIn need values, Exists and DoesNotExist take none, other operators do not exist",
+    );
+    rolling(
+        schema,
+        "!has(self.priorityStrategy) || !(has(self.priorityStrategy.weightPriority) && size(self.priorityStrategy.weightPriority) > 0 && has(self.priorityStrategy.orderPriority) && size(self.priorityStrategy.orderPriority) > 0)",
+        "priorityStrategy: weightPriority and orderPriority exclude each other: give one of them",
+    );
+    rolling(
+        schema,
+        "!has(self.priorityStrategy) || !has(self.priorityStrategy.orderPriority) || self.priorityStrategy.orderPriority.all(term, term.orderedKey != '')",
+        "priorityStrategy: orderedKey must not be empty",
+    );
+    rolling(
+        schema,
+        "!has(self.priorityStrategy) || !has(self.priorityStrategy.weightPriority) || self.priorityStrategy.weightPriority.all(term, term.weight >= 0 && term.weight <= 100 && ((has(term.matchSelector.matchLabels) && size(term.matchSelector.matchLabels) > 0) || (has(term.matchSelector.matchExpressions) && size(term.matchSelector.matchExpressions) > 0)))",
+        "priorityStrategy: a weight must be from 0 to 100 and its matchSelector must not be empty",
+    );
+    rolling(
+        schema,
+        "!has(self.scatterStrategy) || self.scatterStrategy.all(term, term.key != '')",
+        "scatterStrategy: key must not be empty",
+    );
+}
+
+fn rolling(schema: &mut Schema, holds: &str, message: &str) {
+    rule(schema, &format!("(has(self.type) && self.type == 'NotUpdate') || {holds}"), message);
+}
+
+/// Scatter terms of a strategy: no pair twice, so that server-side apply can merge them; the rest is up to `strategy`.
+pub(crate) fn scatter(schema: &mut Schema) {
+    unchecked(schema);
+    keyed_by_key_and_value(schema);
 }

@@ -118,7 +118,7 @@ fn marks(plan: &Plan) -> Vec<String> {
         | Act::Patch { .. }
         | Act::Delete { .. }
         | Act::DeleteUnlessPodExists { .. }
-        | Act::AskBudget => None,
+        | Act::Ask(_) => None,
     });
     patches.collect()
 }

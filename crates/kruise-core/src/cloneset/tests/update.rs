@@ -1,7 +1,8 @@
 //! CS-70 … CS-79.
 
 use super::*;
-use crate::chain::{Op, Part, Patch, Write};
+use crate::chain::{Chain, Op, Part, Patch, Write};
+use crate::ids::PodName;
 use crate::reason::HookPoint;
 
 fn ops(write: &Write) -> Vec<Op> {
@@ -221,14 +222,39 @@ fn cs_79_the_hook_is_asked_before_and_rearmed_after() {
 #[test]
 fn cs_76_and_cloneset_b10_each_pod_asks_the_budgets_for_itself() {
     let plan = cloneset()
-        .replicas(2)
-        .max_unavailable(json!(2))
+        .replicas(3)
+        .max_unavailable(json!(3))
         .gate(Gate::PodUnavailableBudgetUpdate)
-        .pods([old(), old()])
+        .pods([
+            old().annotation("pub.kruise.io/related-pub", "a"),
+            old().annotation("pub.kruise.io/related-pub", "b"),
+            old(),
+        ])
         .plan();
 
-    assert_eq!(plan.chains.len(), 2);
-    assert!(plan.chains.iter().all(|chain| chain.writes[0].act == Act::AskBudget && chain.writes.len() == 3));
+    let budget = |chain: &Chain| {
+        chain.writes.iter().find(|write| matches!(write.act, Act::Ask(_))).map(|write| write.name.clone())
+    };
+    let asked: Vec<_> = plan.chains.iter().map(budget).collect();
+    assert_eq!(asked, [Some("a".to_owned()), Some("b".to_owned()), None]);
+    assert!(plan.chains[..2].iter().all(|chain| matches!(chain.writes[0].act, Act::Ask(_))), "asked first");
+    assert!(plan.chains[..2].iter().all(|chain| chain.writes.len() == 3));
+}
+
+#[test]
+fn cloneset_b10_pod_that_a_budget_refused_comes_after_the_others() {
+    let set = cloneset()
+        .replicas(2)
+        .max_unavailable(json!(1))
+        .gate(Gate::PodUnavailableBudgetUpdate)
+        .pods([old().annotation("pub.kruise.io/related-pub", "a"), old()]);
+    let first = set.plan();
+    let first = touched(&first, Purpose::UpdateInPlace);
+
+    let mut view = set.view();
+    view.denied = first.iter().map(|name| PodName::new(*name)).collect();
+
+    assert_ne!(touched(&crate::cloneset::plan(&view, now()), Purpose::UpdateInPlace), first);
 }
 
 #[test]

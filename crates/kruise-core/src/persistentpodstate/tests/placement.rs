@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::admission::pod::{Step, Steps, admit};
+use crate::gates::Gates;
 use crate::persistentpodstate::Supported;
 use crate::persistentpodstate::placement::{chosen, place, target_of};
 
@@ -119,4 +121,17 @@ fn pp_3_persistentpodstate_d13_oldest_object_counts() {
     assert_eq!(chosen(&all).unwrap()["metadata"]["name"], "b");
     assert_eq!(chosen(&all[2..]).unwrap()["metadata"]["name"], "a");
     assert!(chosen(&all[3..]).is_none());
+}
+
+/// PP-22: a pod is placed after the readiness gate was added; what places it sees the gate.
+#[test]
+fn pp_22_placing_comes_after_the_readiness_gate() {
+    let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "web", "controller": true});
+    let pod = json!({"metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {}});
+    let placing: Step<'_> = &|seen| seen["spec"]["sawGates"] = seen["spec"]["readinessGates"].clone();
+
+    let steps = Steps { suffix: &String::new, place: Some(placing) };
+    let admitted = admit(&pod, &Gates::default(), steps).unwrap();
+
+    assert_eq!(admitted["spec"]["sawGates"], json!([{"conditionType": "KruisePodReady"}]));
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::persistentpodstate::{Supported, Target};
+use crate::persistentpodstate::{CustomKind, Supported, Target};
 
 /// PP-3: the version says nothing about which workload is meant; the group does.
 #[test]
@@ -30,6 +30,13 @@ fn pp_30_supported_kinds() {
         assert_eq!(listed.has(&target), with_list, "{version} {kind}");
     }
     assert_eq!(Supported::read(None), Ok(Supported::default()));
+    let custom: Vec<String> = listed.custom().map(CustomKind::api_version).collect();
+    assert_eq!(custom, ["game.io/v1"]);
+    let both = Supported::read(Some(
+        r#"{"workloads":[{"Group":"apps","Version":"v1","Kind":"StatefulSet"},{"Group":"","Version":"v1","Kind":"X"}]}"#,
+    ));
+    let others: Vec<String> = both.unwrap().custom().map(CustomKind::api_version).collect();
+    assert_eq!(others, ["v1"], "what is always supported needs no second watch");
 }
 
 /// PP-23, persistentpodstate/D6: a list that cannot be read is an error for whoever depends on it, and nothing else.

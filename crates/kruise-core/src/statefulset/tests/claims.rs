@@ -133,10 +133,54 @@ fn as_85_as_88_a_pod_waits_until_its_claim_has_grown() {
     assert_eq!(touched(&fixture.claim(&growing_claim).plan(), Purpose::Recreate), ["web-1"]);
 }
 
+/// AS-47, AS-87: both claims of a pod are grown together, and the pod counts as down while one of them is still growing.
+#[test]
+fn as_47_as_87_two_claims_of_a_pod_grow_together() {
+    let two = |sizes: [&str; 2]| {
+        let one = |name: &str, size: &str| json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": size}}}});
+        let templates = json!([one("data", sizes[0]), one("logs", sizes[1])]);
+        growing([new(), new()]).settled().set("/volumeClaimTemplates", templates)
+    };
+    let logs = |ordinal: u32, size: &str| {
+        let mut claim = bound(ordinal, size);
+        claim["metadata"]["name"] = json!(format!("logs-web-{ordinal}"));
+        claim
+    };
+    let all = |data: &Value, logs_of_1: &Value| {
+        two(["2Gi", "2Gi"]).claim(&bound(0, "1Gi")).claim(&logs(0, "1Gi")).claim(data).claim(logs_of_1).plan()
+    };
+
+    let plan = all(&bound(1, "1Gi"), &logs(1, "1Gi"));
+    assert_eq!(claim_writes(&plan).iter().map(|one| one.0).collect::<Vec<_>>(), ["data-web-1", "logs-web-1"]);
+
+    let mut growing_claim = bound(1, "2Gi");
+    growing_claim["status"]["capacity"]["storage"] = json!("1Gi");
+    let mut unlike = logs(1, "2Gi");
+    unlike["spec"]["accessModes"] = json!(["ReadWriteMany"]);
+    let waiting = all(&growing_claim, &unlike);
+    assert!(claim_writes(&waiting).is_empty(), "web-1 is down, whatever its other claim is");
+}
+
+/// AS-85: a claim that has no volume yet is not growing, and keeps nobody from being repaired.
+#[test]
+fn as_85_a_claim_without_a_volume_holds_no_update() {
+    let mut unbound = bound(1, "2Gi");
+    unbound["status"] = json!({"phase": "Pending"});
+    let plan =
+        growing([old(), old().phase("Pending").not_ready()]).claim(&bound(0, "2Gi")).claim(&unbound).plan();
+
+    assert_eq!(touched(&plan, Purpose::Recreate), ["web-1"]);
+}
+
 #[test]
 fn as_87_as_89_what_cannot_grow_is_told_and_what_is_larger_is_fine() {
     let refused = growing([new(), new()]).claim(&bound(1, "1Gi")).and(|view| view.classes.clear()).plan();
     assert!(matches!(reason(&refused, "web-1"), Reason::ClaimUnfit { .. }));
+    assert_eq!(refused.events.iter().map(|event| event.reason).collect::<Vec<_>>(), ["FailedResize"]);
+    let mut other_modes = bound(1, "2Gi");
+    other_modes["spec"]["accessModes"] = json!(["ReadWriteMany"]);
+    let unlike = growing([old(), old()]).claim(&other_modes).plan();
+    assert_eq!(unlike.events.iter().map(|event| event.reason).collect::<Vec<_>>(), ["FailedUpdatePVC"]);
     let larger = growing([new(), new()]).settled().claim(&bound(0, "5Gi")).claim(&bound(1, "5Gi")).plan();
     assert!(larger.chains.is_empty());
 }

@@ -15,7 +15,7 @@ fn jobs(plan: &Plan) -> Vec<&Value> {
     writes
         .map(|write| match &write.act {
             Act::Create(body) => body,
-            Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::AskBudget => {
+            Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::Ask(_) => {
                 panic!("{write:?}")
             }
         })

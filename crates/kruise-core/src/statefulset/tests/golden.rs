@@ -44,7 +44,7 @@ fn as_20_as_71_new_pods_have_the_recorded_shape() {
             | Act::Patch { .. }
             | Act::Delete { .. }
             | Act::DeleteUnlessPodExists { .. }
-            | Act::AskBudget => None,
+            | Act::Ask(_) => None,
         });
         let made = made.unwrap_or_else(|| panic!("{file}: {:?}", plan.chains));
         let mut labels = pod["metadata"]["labels"].clone();

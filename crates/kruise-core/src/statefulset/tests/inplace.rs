@@ -83,7 +83,7 @@ fn record(plan: &Plan) -> Value {
         | Act::Create(_)
         | Act::Delete { .. }
         | Act::DeleteUnlessPodExists { .. }
-        | Act::AskBudget => None,
+        | Act::Ask(_) => None,
     });
     let found = ops.flatten().find_map(|op| match op {
         Op::Add { path, value } if path.ends_with("inplace-update-state") => value.as_str(),

@@ -107,7 +107,7 @@ pub fn created(plan: &Plan) -> Vec<(String, String)> {
     let writes = plan.writes().filter(|write| write.resource == crate::chain::Resource::Pod);
     let bodies = writes.filter_map(|write| match &write.act {
         Act::Create(body) => Some((write.name.clone(), body)),
-        Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::AskBudget => None,
+        Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::Ask(_) => None,
     });
     let label =
         |body: &Value| body["metadata"]["labels"]["controller-revision-hash"].as_str().unwrap().to_owned();

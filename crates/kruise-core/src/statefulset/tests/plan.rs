@@ -12,7 +12,7 @@ fn operations(plan: &Plan, resource: Resource) -> Vec<Op> {
         | Act::Create(_)
         | Act::Delete { .. }
         | Act::DeleteUnlessPodExists { .. }
-        | Act::AskBudget => None,
+        | Act::Ask(_) => None,
     });
     patches.flatten().collect()
 }

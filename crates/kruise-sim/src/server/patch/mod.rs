@@ -1,6 +1,6 @@
 //! The three ways to patch that we send.
 
-mod strategic;
+pub(crate) mod strategic;
 
 use serde_json::Value;
 

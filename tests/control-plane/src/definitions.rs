@@ -1,0 +1,132 @@
+//! Definitions that are missing, or as an older release left them. In a cluster of its own: definitions are everybody's.
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kruise_testbed::simnodes::{self, SimNodes};
+use kruise_testbed::{Cluster, Options, crds, manager, wait};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::workload::{Kind, Sets, cloneset, statefulset};
+
+const STATEFULSETS: &str = "statefulsets.apps.kruise.io";
+const POD_STATES: &str = "persistentpodstates.apps.kruise.io";
+
+/// The body of a plain HTTP answer.
+async fn ask(port: u16, path: &str) -> String {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else { return String::new() };
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+async fn until_ready(port: u16) -> String {
+    for _ in 0..240 {
+        let answer = ask(port, "/readyz").await;
+        if answer.starts_with("HTTP/1.1 200") {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    panic!("never ready: {}", ask(port, "/readyz").await);
+}
+
+/// The definition of PersistentPodState as charts up to 1.9.0-alpha.3 have it: one version, stored.
+async fn older_pod_states(definitions: &Api<CustomResourceDefinition>) {
+    let all = kruise_api::crd::all_crds();
+    let mut older = all.into_iter().find(|one| one["metadata"]["name"] == POD_STATES).unwrap();
+    let versions = older["spec"]["versions"].as_array_mut().unwrap();
+    versions.retain(|version| version["name"] == "v1alpha1");
+    versions[0]["storage"] = json!(true);
+    older["spec"]["conversion"] = json!({"strategy": "None"});
+    let params = PatchParams::apply("original").force();
+    definitions.patch(POD_STATES, &params, &Patch::Apply(&older)).await.unwrap();
+}
+
+fn pod_states(client: &Client, version: &str) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, "PersistentPodState"));
+    Api::namespaced_with(client.clone(), "default", &kind)
+}
+
+/// An object with a record, stored as v1alpha1.
+async fn remembered(client: &Client) {
+    let api = pod_states(client, "v1alpha1");
+    let object: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "apps.kruise.io/v1alpha1", "kind": "PersistentPodState", "metadata": {"name": "old"},
+        "spec": {
+            "targetRef": {"apiVersion": "example.com/v1", "kind": "Unlisted", "name": "web"},
+            "requiredPersistentTopology": {"nodeTopologyKeys": ["zone"]},
+        },
+    }))
+    .unwrap();
+    for _ in 0..240 {
+        if api.create(&PostParams::default(), &object).await.is_ok() {
+            let record = json!({"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}});
+            let status =
+                Patch::Merge(json!({"status": {"observedGeneration": 1, "podStates": {"web-0": record}}}));
+            api.patch_status("old", &PatchParams::default(), &status).await.unwrap();
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    panic!("v1alpha1 was never served");
+}
+
+/// A definition that is missing keeps no other kind from working, is named by `/readyz`, and its kind works when it comes.
+/// Section 8.2 of PersistentPodState: objects stored as v1alpha1 keep their records, and are read and written in both versions.
+#[tokio::test]
+async fn missing_and_older_definitions() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = cluster.client();
+    let _nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    older_pod_states(&definitions).await;
+    remembered(&client).await;
+    crds::install(&client).await.unwrap();
+    definitions.delete(STATEFULSETS, &DeleteParams::default()).await.unwrap();
+    let missing = ListParams::default().fields(&format!("metadata.name={STATEFULSETS}"));
+    wait::until_all(&definitions, &missing, "no definition", <[_]>::is_empty).await.unwrap();
+
+    let kubeconfig = manager::authorize(&cluster, "").await.unwrap();
+    let (health, webhooks) = (manager::free_port().unwrap(), manager::free_port().unwrap());
+    let mut args = manager::args_with_webhooks(&kubeconfig, webhooks);
+    args.retain(|arg| !arg.starts_with("--health-probe-addr"));
+    args.push(format!("--health-probe-addr=127.0.0.1:{health}"));
+    cluster.spawn(manager::PART, manager::program().unwrap(), args).unwrap();
+
+    let answer = until_ready(health).await;
+    assert!(answer.ends_with(&format!("ok; not installed: {STATEFULSETS}")), "{answer}");
+    let clonesets = Sets::new(Kind::CloneSet, client.clone(), "default");
+    clonesets.create(cloneset(1)).await.until_available(1).await;
+
+    crds::install(&client).await.unwrap();
+    let sets = Sets::new(Kind::StatefulSet, client.clone(), "default");
+    sets.create(statefulset(1).named("late")).await.until_available(1).await;
+    let now = until_ready(health).await;
+    assert!(now.ends_with("\r\nok"), "{now}");
+
+    let newer = pod_states(&client, "v1beta1");
+    let read = newer.get("old").await.unwrap();
+    assert_eq!(read.data["spec"]["requiredPersistentTopology"], json!({"keys": ["zone"]}));
+    let record = json!({"web-0": {"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}}});
+    assert_eq!(read.data["status"]["podStates"], record);
+    // Any write stores it anew, and the older version shows the same.
+    let touch = Patch::Merge(json!({"metadata": {"labels": {"stored": "anew"}}}));
+    newer.patch("old", &PatchParams::default(), &touch).await.unwrap();
+    let older = pod_states(&client, "v1alpha1").get("old").await.unwrap();
+    assert_eq!(older.data["spec"]["requiredPersistentTopology"], json!({"nodeTopologyKeys": ["zone"]}));
+    assert_eq!(older.data["status"]["podStates"], record);
+    let stored: Value = serde_json::to_value(definitions.get(POD_STATES).await.unwrap().status).unwrap();
+    assert_eq!(
+        stored["storedVersions"],
+        json!(["v1alpha1", "v1beta1"]),
+        "v1alpha1 may go once all are rewritten"
+    );
+}
