@@ -151,7 +151,7 @@ fn print_points(points: &[Points]) {
     }
     let (covered, all) =
         points.iter().fold((0, 0), |(covered, all), line| (covered + line.covered, all + line.points));
-    let percent = if all == 0 { 0 } else { covered * 100 / all };
+    let percent = (covered * 100).checked_div(all).unwrap_or(0);
     println!("  {covered} of {all} points passed: {percent} %");
 }
 

@@ -63,6 +63,13 @@ impl Book {
         }
     }
 
+    /// A container is only restarted in a pod that has left traffic before.
+    pub(super) fn check_drained(&mut self, old: &PodFacts) {
+        if old.is_available() {
+            self.broken.push(format!("pod {} was changed while it was in service", old.name));
+        }
+    }
+
     /// Pods that the partition keeps at the old version stay.
     fn check_partition(&mut self, pod: &PodFacts, asked: &[SpecFacts], there: i64) {
         let old_of = |version: &str| count(self.active(&pod.owner).filter(|(_, one)| one.version != version));
