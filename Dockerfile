@@ -1,12 +1,17 @@
-# For those who have an engine; `make images` builds the same content without one.
+# For those who have an engine; `make images` builds the same content without one. A test compares the two.
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-ENV CARGO_ENCODED_RUSTFLAGS="-Ctarget-feature=+crt-static"
+ENV SOURCE_DATE_EPOCH=0
+ENV RUSTFLAGS="-Ctarget-feature=+crt-static --remap-path-prefix=/usr/local/cargo=/cargo"
 RUN cargo build --locked --release --package kruise-manager --target "$(uname -m)-unknown-linux-gnu" \
     && cp "target/$(uname -m)-unknown-linux-gnu/release/kruise-manager" /manager
 
 FROM scratch
+ARG VERSION=dev
 COPY --from=build /manager /manager
+LABEL org.opencontainers.image.title="kruise-manager"
+LABEL org.opencontainers.image.licenses="Apache-2.0"
+LABEL org.opencontainers.image.version="${VERSION}"
 USER 65534:65534
 ENTRYPOINT ["/manager"]

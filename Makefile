@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check test-unit test-cluster test-node bench bench-admission crds gen images deny build-kubernetes
+.PHONY: help run demo test check test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
 
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
@@ -49,6 +49,9 @@ gen: ## Write all generated files: definitions, the chart's roles, gates and web
 
 images: ## Build the images that ship, as OCI layouts, without an engine
 	@cargo run --quiet --package kruise-testbed -- images --out target/images/kruise-manager
+
+images-check: ## Build the image twice, in two directories, and compare the digests (two release builds)
+	@cargo run --quiet --package kruise-testbed -- images-check
 
 deny: ## Licences, sources and banned crates of all dependencies (installs cargo-deny)
 	@cargo run --quiet --package xtask -- deny

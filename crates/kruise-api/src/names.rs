@@ -65,6 +65,10 @@ pub mod component {
     pub const PUB_ADMISSION: &str = "pub-controller";
     /// PersistentPodState controller.
     pub const PERSISTENTPODSTATE: &str = "persistentpodstate-controller";
+    /// Opens the readiness gate of pods that no workload of ours looks after.
+    pub const POD_READINESS: &str = "pod-readiness-controller";
+    /// Lets containers of a pod start one after the other.
+    pub const LAUNCH_PRIORITY: &str = "container-launch-priority-controller";
     /// NodeImage controller.
     pub const NODEIMAGE: &str = "nodeimage-controller";
     /// Image puller of the node agent.

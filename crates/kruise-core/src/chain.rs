@@ -47,6 +47,8 @@ pub enum Purpose {
     TrimSpec,
     /// Makes, changes or deletes an object that annotations of another one ask for.
     Generate,
+    /// Lets the next containers of a pod start.
+    Launch,
 }
 
 /// One API call.
@@ -65,6 +67,8 @@ pub enum Resource {
     ImagePullJob,
     /// PodUnavailableBudget.
     Budget,
+    /// The barrier of a pod whose containers start one after the other.
+    ConfigMap,
     /// The workload that the plan is for.
     Workload,
 }

@@ -22,6 +22,7 @@ pub mod pod;
 pub mod podunavailablebudget;
 pub mod predownload;
 pub mod quantity;
+pub mod random;
 pub mod reader;
 pub mod readiness;
 pub mod reason;

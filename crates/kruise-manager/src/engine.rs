@@ -7,7 +7,7 @@ use std::time::Duration;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
-use kruise_runtime::controller::{Controller, Shared};
+use kruise_runtime::controller::{Controller, Planner, Shared};
 use kruise_runtime::events::Recorder;
 use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::lease::Candidate;
@@ -17,7 +17,10 @@ use kube::Client;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::controllers::{CloneSets, Context as Views, Planned, PodStates, StatefulSets, Workloads};
+use crate::controllers::{
+    self, CloneSets, Context as Views, LaunchPriority, Planned, PodReadiness, PodStates, StatefulSets,
+    Workloads,
+};
 use crate::flags::{Flags, planner_gates};
 use crate::front::Aborting;
 use crate::stores::{Optional, Stores, Use};
@@ -29,6 +32,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(10);
 pub struct Ground {
     pub client: Client,
     pub clock: Clock,
+    pub metrics: Arc<Metrics>,
     /// Names and jitter follow from it.
     pub seed: u64,
     /// Who this process is among candidates for the lease.
@@ -61,18 +65,18 @@ impl Engine {
     pub fn new(flags: &Flags, gates: &FeatureGates, ground: Ground, resize: Resize) -> Self {
         let stores = Arc::new(Stores::new(optional(gates)));
         let candidate = flags.enable_leader_election.then(|| candidate(flags, &ground));
-        let Ground { client, clock, seed, identity: _ } = ground;
+        let Ground { client, clock, metrics, seed, identity: _ } = ground;
         let shared = Shared {
             client,
             caches: Arc::new(stores.caches()),
             recorder: Recorder::new("kruise-manager", clock.clone()),
             clock,
-            metrics: Arc::new(Metrics::default()),
+            metrics,
             back_off: flags.back_off(),
             seed,
         };
         let views = Views { stores: Arc::clone(&stores), gates: planner_gates(gates), resize };
-        let controllers = controllers(flags, &views, &shared);
+        let controllers = all_controllers(flags, &views, &shared);
         let own_namespace = flags.webhook.pod_namespace.clone();
         let namespace = flags.namespace.as_str().into();
         Self { stores, shared, controllers, candidate, namespace, own_namespace }
@@ -133,28 +137,47 @@ impl Engine {
     }
 }
 
-fn controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
+fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
     vec![
         ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
         ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
         pod_states(flags.persistentpodstate_workers, views, shared),
+        pod_readiness(views, shared),
+        launch_priority(views, shared),
     ]
 }
 
 fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
     let queue = Arc::new(Queue::new(shared.back_off));
     PodStates::wake(&views.stores, &queue);
-    let controller =
-        Controller::new(PodStates::new(Arc::clone(&views.stores)), Arc::clone(&queue), shared.clone());
-    Ready { queue, start: Box::new(move || controller.start(workers)) }
+    Ready::of(PodStates::new(Arc::clone(&views.stores)), workers, queue, shared)
+}
+
+fn pod_readiness(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    PodReadiness::wake(&views.stores, &queue);
+    let planner = PodReadiness::new(Arc::clone(&views.stores));
+    Ready::of(planner, controllers::pod_readiness::WORKERS, queue, shared)
+}
+
+fn launch_priority(views: &Views, shared: &Shared) -> Ready {
+    let queue = Arc::new(Queue::new(shared.back_off));
+    LaunchPriority::wake(&views.stores, &queue);
+    let planner = LaunchPriority::new(Arc::clone(&views.stores));
+    Ready::of(planner, controllers::launch_priority::WORKERS, queue, shared)
 }
 
 fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
     let queue = Arc::new(Queue::new(shared.back_off));
     Workloads::<K>::wake(&views.stores, &queue);
-    let planner = Workloads::new(views.clone(), kind);
-    let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
-    Ready { queue, start: Box::new(move || controller.start(workers)) }
+    Ready::of(Workloads::new(views.clone(), kind), workers, queue, shared)
+}
+
+impl Ready {
+    fn of(planner: impl Planner, workers: usize, queue: Arc<Queue>, shared: &Shared) -> Self {
+        let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
+        Self { queue, start: Box::new(move || controller.start(workers)) }
+    }
 }
 
 fn optional(gates: &FeatureGates) -> Optional {

@@ -1,10 +1,11 @@
 //! What others see of this process: webhooks, health and metrics, and how it leaves without anybody noticing (PL-B4).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
 use kruise_core::admission::selection::Conditions;
+use kruise_core::random::Random;
 use kruise_runtime::certs::{Selections, State};
 use kruise_runtime::controller::Shared;
 use kruise_runtime::gates::FeatureGates;
@@ -49,6 +50,7 @@ impl Front {
             stores: Arc::clone(stores),
             gates: planner_gates(gates),
             namespace: flags.webhook.pod_namespace.clone(),
+            names: Mutex::new(Random::from_seed(shared.seed)),
         };
         let source = if gates.on("EnableExternalCerts") { Source::External } else { Source::Ours };
         let (selections, selected) = watch::channel(pods::nobody_decides());

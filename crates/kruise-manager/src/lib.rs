@@ -15,10 +15,12 @@ mod uninstall;
 mod webhooks;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kruise_core::gates::Gates;
+use kruise_core::random::Random;
 pub use kruise_runtime::gates;
+pub use kruise_runtime::metrics::FAMILIES as METRICS;
 pub use webhooks::configuration;
 
 /// Asks whether the cluster still needs us instead of running: what the chart's pre-delete hook calls.
@@ -40,7 +42,8 @@ pub fn main() -> ExitCode {
 /// The webhook server's paths with empty caches, as the benchmark asks them.
 pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
     let stores = Arc::new(stores::Stores::new(stores::Optional::default()));
-    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new() };
+    let names = Mutex::new(Random::from_seed(0));
+    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new(), names };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 

@@ -1,10 +1,13 @@
 //! From flags to running controllers, and back to a clean stop.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use kruise_core::admission::selection::Conditions;
 use kruise_core::inplace::Resize;
 use kruise_runtime::clock::Clock;
 use kruise_runtime::lease;
+use kruise_runtime::metrics::Metrics;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
 use tracing_subscriber::EnvFilter;
@@ -28,14 +31,15 @@ pub fn logging(flags: &Flags) {
 
 pub async fn run(flags: &Flags) -> anyhow::Result<()> {
     let gates = flags.gates()?;
-    let client = client(flags).await?;
+    let metrics = Arc::new(Metrics::default());
+    let client = client(flags, &metrics).await?;
     let server = client.apiserver_version().await.context("the API server cannot be reached")?;
     tracing::info!(version = env!("CARGO_PKG_VERSION"), server = server.git_version, "starting");
 
     let since = |version| is_since(version, &server.major, &server.minor);
     let conditions = if since((1, 28)) { Conditions::Known } else { Conditions::Unknown };
     let seed = random();
-    let ground = Ground { client, clock: Clock::system(), seed, identity: identity(seed) };
+    let ground = Ground { client, clock: Clock::system(), metrics, seed, identity: identity(seed) };
     let engine = Engine::new(flags, &gates, ground, resize(&server.major, &server.minor));
     let front = Front::open(flags, &gates, &engine.shared, &engine.stores).await?;
     let selecting = front.selecting(flags, &gates, &engine.stores, conditions);
@@ -67,7 +71,7 @@ fn resize(major: &str, minor: &str) -> Resize {
     if is_since((1, 32), major, minor) { Resize::Endpoint } else { Resize::InPod }
 }
 
-async fn client(flags: &Flags) -> anyhow::Result<Client> {
+async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
     let config = match flags.kubeconfig() {
         Some(path) => {
             let read =
@@ -78,9 +82,11 @@ async fn client(flags: &Flags) -> anyhow::Result<Client> {
             Config::infer().await.context("no kubeconfig was given and this is not a pod of a cluster")?
         }
     };
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    let builder = ClientBuilder::try_from(config)?.with_layer(&metrics.count_requests(&host));
     match flags.limit() {
-        Some(limit) => Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build()),
-        None => Ok(Client::try_from(config)?),
+        Some(limit) => Ok(builder.with_layer(&limit).build()),
+        None => Ok(builder.build()),
     }
 }
 

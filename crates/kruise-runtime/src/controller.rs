@@ -12,7 +12,6 @@ use kruise_core::plan::Plan;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::Key;
 use crate::apply::{Applier, Caller, Next, Outcome, Resources, Verdict, version_of};
 use crate::barrier::{Barrier, Found, Pass};
 use crate::cache::Caches;
@@ -20,6 +19,7 @@ use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
+use crate::{Key, Resource};
 
 /// How much longer than planning took a key waits before events make it plan again. A plan looks at all pods of its
 /// object, so its cost grows with them; with rests that grow alike, what planning costs per pod stays the same.
@@ -36,6 +36,11 @@ pub trait Planner: Resources + 'static {
     /// The next plan; `None` when the object is gone.
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
 
+    /// An object that no cache holds and that the plan needs; it is read live before each plan.
+    fn uncached(&self, _key: &Key) -> Option<(Resource, Key)> {
+        None
+    }
+
     /// Whom events are about; `None` when the object is gone.
     fn subject(&self, key: &Key) -> Option<Subject>;
 }
@@ -50,12 +55,14 @@ pub struct Turn {
     pub denied: BTreeSet<PodName>,
     /// For names: another one each time.
     pub seed: u64,
+    /// The object that [`Planner::uncached`] named, as JSON; none if there is no such object.
+    pub live: Option<String>,
 }
 
 impl Turn {
     /// Of a key that nothing is remembered of.
     pub fn first(now: Timestamp, seed: u64) -> Self {
-        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed }
+        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: None }
     }
 }
 
@@ -96,7 +103,7 @@ impl<P: Planner> Controller<P> {
         let agent = format!("kruise-manager/{name}");
         let caller = Caller::new(shared.client.clone(), agent, shared.clock.clone());
         let recorder = shared.recorder.named(name);
-        let metrics = shared.metrics.controller(name);
+        let metrics = shared.metrics.controller(name, &queue);
         let turns = Mutex::new(shared.seed);
         let (barrier, memory) = (Barrier::default(), Mutex::default());
         Arc::new(Self { planner, queue, shared, caller, recorder, barrier, memory, metrics, turns })
@@ -113,7 +120,7 @@ impl<P: Planner> Controller<P> {
             let started = Instant::now();
             self.metrics.busy();
             let (done, label) = self.reconcile(&key).await;
-            self.metrics.idle(started.elapsed(), label, self.queue.depth());
+            self.metrics.idle(started.elapsed(), label);
             self.queue.done(key, done);
         }
     }
@@ -132,7 +139,16 @@ impl<P: Planner> Controller<P> {
                 return (Done::Again, ResultLabel::Requeue);
             }
         }
-        let turn = self.turn(key);
+        let mut turn = self.turn(key);
+        if let Some((resource, object)) = self.planner.uncached(key) {
+            match self.caller.read(resource, &object).await {
+                Ok(live) => turn.live = live,
+                Err(error) => {
+                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    return (Done::Failed, ResultLabel::Error);
+                }
+            }
+        }
         let started = Instant::now();
         let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
         match planned {
@@ -185,7 +201,7 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    async fn read_live(&self, key: &Key, resource: crate::Resource, object: &Key) -> Result<(), String> {
+    async fn read_live(&self, key: &Key, resource: Resource, object: &Key) -> Result<(), String> {
         let live = self.caller.read(resource, object).await.map_err(|error| error.to_string())?;
         self.shared.caches.refresh(resource, object, live.as_deref()).map_err(|error| error.to_string())?;
         let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
@@ -197,7 +213,7 @@ impl<P: Planner> Controller<P> {
         let Memory { failures, denied } = self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
-        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns }
+        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: None }
     }
 
     /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.

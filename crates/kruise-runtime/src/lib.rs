@@ -23,7 +23,6 @@ pub mod metrics;
 pub mod queue;
 pub mod resource;
 pub mod webhook;
-mod webhook_counts;
 
 #[cfg(test)]
 mod testing;

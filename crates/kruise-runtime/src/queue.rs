@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Key;
+use crate::metrics::Times;
 
 /// Back-off of a failing key: doubles from the first to the longest.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +38,10 @@ pub struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Waiting for a worker, in order of arrival; each key at most once.
+    /// Waiting for a worker, in order of arrival; each key at most once. Both maps know since when.
     ready: VecDeque<Key>,
-    queued: HashSet<Key>,
-    working: HashSet<Key>,
+    queued: HashMap<Key, Instant>,
+    working: HashMap<Key, Instant>,
     /// Added while being worked on.
     again: HashSet<Key>,
     /// When time alone wakes a key. Both maps hold the same pairs.
@@ -50,6 +51,35 @@ struct State {
     /// Events do not wake these keys before the given time.
     resting: HashMap<Key, Instant>,
     closed: bool,
+    counts: Counts,
+}
+
+/// What happened so far.
+#[derive(Debug)]
+struct Counts {
+    adds: u32,
+    retries: u32,
+    waited: Times,
+    worked: Times,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { adds: 0, retries: 0, waited: Times::of_a_queue(), worked: Times::of_a_queue() }
+    }
+}
+
+/// The queue in numbers, for metrics.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub depth: f64,
+    pub adds: f64,
+    pub retries: f64,
+    /// Seconds spent so far on all keys that are being worked on, and on the one that takes longest.
+    pub unfinished: f64,
+    pub longest: f64,
+    pub waited: Times,
+    pub worked: Times,
 }
 
 /// How a piece of work ended.
@@ -73,7 +103,7 @@ impl Queue {
     /// Wakes a key; it forgets none of its timers or failures.
     pub fn add(&self, key: Key) {
         let mut state = self.lock();
-        if state.working.contains(&key) {
+        if state.working.contains_key(&key) {
             state.again.insert(key);
             return;
         }
@@ -98,8 +128,7 @@ impl Queue {
                 }
                 state.ring(Instant::now());
                 if let Some(key) = state.ready.pop_front() {
-                    state.queued.remove(&key);
-                    state.working.insert(key.clone());
+                    state.take(&key);
                     if !state.ready.is_empty() {
                         self.changed.notify_one(); // One notice may stand for several keys.
                     }
@@ -123,8 +152,13 @@ impl Queue {
     /// Ends the work on a key. Every key from [`Queue::next`] must come back here.
     pub fn done(&self, key: Key, done: Done) {
         let mut state = self.lock();
-        state.working.remove(&key);
         let now = Instant::now();
+        if let Some(since) = state.working.remove(&key) {
+            state.counts.worked.add(now - since);
+        }
+        if !matches!(done, Done::Settled(_)) {
+            state.counts.retries = state.counts.retries.wrapping_add(1);
+        }
         match done {
             Done::Settled(at) => {
                 state.failures.remove(&key);
@@ -160,6 +194,20 @@ impl Queue {
         self.lock().ready.len()
     }
 
+    pub(crate) fn tally(&self) -> Tally {
+        let state = self.lock();
+        let running: Vec<f64> = state.working.values().map(|since| since.elapsed().as_secs_f64()).collect();
+        Tally {
+            depth: u32::try_from(state.ready.len()).map_or(f64::MAX, f64::from),
+            adds: f64::from(state.counts.adds),
+            retries: f64::from(state.counts.retries),
+            unfinished: running.iter().fold(0.0, |sum, one| sum + one),
+            longest: running.iter().fold(0.0, |longest, one| one.max(longest)),
+            waited: state.counts.waited.clone(),
+            worked: state.counts.worked.clone(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code of others runs under this lock, so it cannot be left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -181,9 +229,20 @@ impl State {
     }
 
     fn push(&mut self, key: Key) {
-        if self.queued.insert(key.clone()) {
+        if !self.queued.contains_key(&key) {
+            self.queued.insert(key.clone(), Instant::now());
             self.ready.push_back(key);
+            self.counts.adds = self.counts.adds.wrapping_add(1);
         }
+    }
+
+    /// A worker begins with this key.
+    fn take(&mut self, key: &Key) {
+        let now = Instant::now();
+        if let Some(since) = self.queued.remove(key) {
+            self.counts.waited.add(now - since);
+        }
+        self.working.insert(key.clone(), now);
     }
 
     /// Moves keys whose time has come to the end of the line.
@@ -194,7 +253,7 @@ impl State {
         {
             for key in keys {
                 self.timer_of.remove(&key);
-                if self.working.contains(&key) {
+                if self.working.contains_key(&key) {
                     self.again.insert(key);
                 } else {
                     self.push(key);

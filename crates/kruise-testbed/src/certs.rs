@@ -11,8 +11,8 @@ use time::{Duration, OffsetDateTime};
 
 use crate::TestbedError;
 
-/// Longer than any test cluster lives.
-const VALID_DAYS: i64 = 365;
+/// Longer than any test cluster lives, and as long as the original's certificates for webhooks.
+const VALID_DAYS: i64 = 3650;
 
 /// The certificate authority of a cluster; writes what it issues into one directory.
 pub struct Authority {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
-use kruise_testbed::images::{program, shipped};
+use kruise_testbed::images::{program, reproduce, shipped};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{bench, cluster, demo, keeper, up};
 
@@ -48,6 +48,8 @@ enum Command {
     },
     /// Measure rollouts: wall time, writes per pod, CPU and memory of a manager, and the floor
     Bench(Bench),
+    /// Build the image here and in a copy of the checkout elsewhere, and compare the digests; takes two release builds
+    ImagesCheck,
     /// Build the images that ship, into an OCI layout
     Images {
         /// Where the layout is written
@@ -146,6 +148,12 @@ fn run(command: Command) -> anyhow::Result<()> {
             let built = shipped::manager(&tag, program::MANAGER)?.build()?;
             shipped::write_layout(&built, &out)?;
             println!("{}: {}:{tag} {}", out.display(), shipped::MANAGER_NAME, built.manifest);
+            Ok(())
+        }
+        Command::ImagesCheck => {
+            let builds = reproduce::twice("check", program::MANAGER)?;
+            anyhow::ensure!(builds.here == builds.elsewhere, "two builds differ: {builds:?}");
+            println!("both builds are {}", builds.here);
             Ok(())
         }
         Command::Keeper => Ok(keeper::serve(&keeper::root())?),

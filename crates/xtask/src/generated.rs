@@ -6,7 +6,7 @@ use anyhow::Context;
 use kruise_api::crd::all_crds;
 use kruise_manager::gates::{self, Stage, State};
 use kruise_manager::permissions::{Names, Role, Use, When, uses};
-use kruise_manager::{configuration, uninstall_checked};
+use kruise_manager::{METRICS, configuration, uninstall_checked};
 use serde_json::{Value, json};
 
 use crate::root;
@@ -43,6 +43,7 @@ pub fn run(arguments: &Gen) -> anyhow::Result<()> {
         ("docs/security.md", permission_table()),
         ("docs/feature-gates.md", gate_table()),
         ("docs/flags.md", flags()),
+        ("docs/metrics.md", metric_table()),
     ] {
         let full = root().join(path);
         let document = fs::read_to_string(&full).with_context(|| format!("reading {path}"))?;
@@ -148,6 +149,14 @@ fn permission_table() -> String {
 fn flags() -> String {
     let lines: Vec<String> = kruise_manager::help().lines().map(|line| line.trim_end().to_owned()).collect();
     format!("```text\n{}\n```\n", lines.join("\n").trim_end())
+}
+
+fn metric_table() -> String {
+    let mut lines = vec!["| name | type | labels | meaning |\n|---|---|---|---|".to_owned()];
+    for one in METRICS {
+        lines.push(format!("| `{}` | {} | {} | {} |", one.name, one.kind, one.labels, one.help));
+    }
+    lines.join("\n") + "\n"
 }
 
 fn gate_table() -> String {

@@ -1,10 +1,7 @@
 //! Certificates that somebody else brings, and certificates in files. In a cluster of its own.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
@@ -16,33 +13,12 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::pages::until_says;
+
 const CONFIGURATION: &str = "kruise-validating-webhook-configuration";
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// One plain request to a port of the manager.
-fn ask(port: u16, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
-}
-
-async fn until_says(port: u16, path: &'static str, text: &str) -> String {
-    let start = Instant::now();
-    loop {
-        let answer = tokio::task::spawn_blocking(move || ask(port, path)).await.unwrap();
-        if answer.as_ref().is_ok_and(|answer| answer.contains(text)) {
-            return answer.unwrap();
-        }
-        assert!(start.elapsed() < PATIENCE, "{path} never said {text}; last: {answer:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    manager::free_port().unwrap()
 }
 
 fn start(cluster: &Cluster, kubeconfig: &Path, extra: Vec<String>) {

@@ -13,13 +13,19 @@ mod cloneset;
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod launch;
+#[cfg(test)]
 mod lease;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]
+mod pages;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod persistentpodstate;
+#[cfg(test)]
+mod replicas;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]
@@ -28,6 +34,8 @@ mod simulated;
 mod statefulset;
 #[cfg(test)]
 mod testbed;
+#[cfg(test)]
+mod upgrade;
 #[cfg(test)]
 mod webhook;
 #[cfg(test)]

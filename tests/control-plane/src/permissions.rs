@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
 use kruise_api::annotations::{PPS_AUTO_GENERATE, PPS_REQUIRED_TOPOLOGY};
 use kruise_manager::permissions::{Names, Proof, When, uses};
+use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::provisioner::{self, Provisioner};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
@@ -28,7 +29,7 @@ type Asked = BTreeSet<String>;
 
 struct World {
     cluster: Cluster,
-    _nodes: SimNodes,
+    nodes: SimNodes,
     _provisioner: Provisioner,
 }
 
@@ -51,7 +52,7 @@ async fn world() -> World {
     let mut args = manager::args_with_webhooks(&kubeconfig, port);
     args.push(format!("--feature-gates={GATES}"));
     cluster.spawn(manager::PART, program, args).unwrap();
-    World { cluster, _nodes: nodes, _provisioner: provisioner }
+    World { cluster, nodes, _provisioner: provisioner }
 }
 
 /// Install acceptance 13, rule 2.4: no request is forbidden, no verb is granted in vain.
@@ -66,6 +67,7 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     pulls_ahead(&here).await;
     remembers_places(&here).await;
     deletes_what_is_named(&here).await;
+    launches_in_order(&world, &here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -244,6 +246,20 @@ async fn deletes_what_is_named(here: &Sets) {
             .all(|set| set.data["spec"]["scaleStrategy"]["podsToDelete"].as_array().is_none_or(Vec::is_empty))
     };
     wait::until_all(&here.api, &one, "podsToDelete is cleared", is_clear).await.unwrap();
+}
+
+/// The lower container never gets ready, so that its barrier is opened and the pod stays interesting.
+async fn launches_in_order(world: &World, here: &Sets) {
+    let low = Which { container: Some("lower".to_owned()), ..Which::default() };
+    world.nodes.rule(low, Behaviour::NeverReady);
+    let high = json!({"name": "higher", "image": "nginx:1", "env": [{"name": "KRUISE_CONTAINER_PRIORITY", "value": "1"}]});
+    let containers = json!([{"name": "lower", "image": "nginx:1"}, high]);
+    let pod = json!({"metadata": {"name": "ordered"}, "spec": {"containers": containers}});
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(here.client.clone(), "default");
+    let both = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.len() == 2);
+    wait::until(&maps, "ordered-barrier", "both levels", both).await.unwrap();
 }
 
 /// The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

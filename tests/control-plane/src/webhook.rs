@@ -26,10 +26,10 @@ async fn world() -> World {
     let client = cluster.client();
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await.unwrap(), 3).await.unwrap();
     crds::install(&client).await.unwrap();
-    let port = manager::free_port().unwrap();
-    manager::namespace(&client).await.unwrap();
-    let mut args = manager::args_with_webhooks(cluster.kubeconfig(), port);
-    args.push("--feature-gates=StatefulSetAutoResizePVCGate=true".to_owned());
+    let gates = "StatefulSetAutoResizePVCGate=true";
+    let kubeconfig = manager::authorize(&cluster, gates).await.unwrap();
+    let mut args = manager::args_with_webhooks(&kubeconfig, manager::free_port().unwrap());
+    args.push(format!("--feature-gates={gates}"));
     cluster.spawn(manager::PART, program, args).unwrap();
     World { cluster, _nodes: nodes, client }
 }

@@ -25,7 +25,7 @@ use crate::{
     policy::podunavailablebudget::v1alpha1 as podunavailablebudget,
     read::{ReadError, read_value},
 };
-use json::{Object, set_annotation, take_annotation};
+use json::{Object, child, set_annotation, take_annotation};
 
 /// Why an object was not converted. It is never changed in part.
 #[derive(Debug, thiserror::Error)]
@@ -91,15 +91,22 @@ struct Translation {
     down: fn(&mut Object),
     /// Whether there is a v1beta1 at all.
     hub: bool,
+    /// Places under `spec` that both versions have alike and no translation looks at: they are most of an object, and need
+    /// not be compared and copied.
+    alike: &'static [&'static str],
 }
+
+/// What workloads have under `spec` in all versions.
+const TEMPLATES: [&str; 2] = ["template", "volumeClaimTemplates"];
 
 impl Translation {
     fn of(group: &str, kind: &str) -> Option<Self> {
-        let translate = |up, down| Some(Self { up, down, hub: true });
+        let translate = |up, down| Some(Self { up, down, hub: true, alike: &[] });
+        let translate_workload = |up, down| Some(Self { up, down, hub: true, alike: &TEMPLATES });
         match (group, kind) {
-            (APPS_GROUP, "CloneSet") => translate(cloneset::up, cloneset::down),
-            (APPS_GROUP, "StatefulSet") => translate(statefulset::up, statefulset::down),
-            (APPS_GROUP, "DaemonSet") => translate(daemonset::up, daemonset::down),
+            (APPS_GROUP, "CloneSet") => translate_workload(cloneset::up, cloneset::down),
+            (APPS_GROUP, "StatefulSet") => translate_workload(statefulset::up, statefulset::down),
+            (APPS_GROUP, "DaemonSet") => translate_workload(daemonset::up, daemonset::down),
             (APPS_GROUP, "SidecarSet") => translate(sidecarset::up, sidecarset::down),
             (APPS_GROUP, "AdvancedCronJob") => translate(advancedcronjob::up, advancedcronjob::down),
             (APPS_GROUP, "ContainerRecreateRequest") => {
@@ -117,7 +124,7 @@ impl Translation {
             }
             (APPS_GROUP, "BroadcastJob" | "ImagePullJob" | "ImageListPullJob") => translate(same, same),
             (APPS_GROUP, "EphemeralJob" | "PodProbeMarker" | "NodePodProbe") => {
-                Some(Self { up: same, down: same, hub: false })
+                Some(Self { up: same, down: same, hub: false, alike: &[] })
             }
             _ => None,
         }
@@ -128,17 +135,15 @@ impl Translation {
     }
 
     fn up(self, object: &mut Object) {
-        carry(
-            object,
-            &Direction { there: self.up, back: self.down, restore: V1BETA1_FIELDS, keep: V1ALPHA1_FIELDS },
-        );
+        let direction =
+            Direction { there: self.up, back: self.down, restore: V1BETA1_FIELDS, keep: V1ALPHA1_FIELDS };
+        without(self.alike, object, |rest| carry(rest, &direction));
     }
 
     fn down(self, object: &mut Object) {
-        carry(
-            object,
-            &Direction { there: self.down, back: self.up, restore: V1ALPHA1_FIELDS, keep: V1BETA1_FIELDS },
-        );
+        let direction =
+            Direction { there: self.down, back: self.up, restore: V1ALPHA1_FIELDS, keep: V1BETA1_FIELDS };
+        without(self.alike, object, |rest| carry(rest, &direction));
     }
 }
 
@@ -154,6 +159,20 @@ struct Direction {
 
 /// Both versions have one shape.
 fn same(_: &mut Object) {}
+
+/// Works on the object while these places under `spec` are laid aside; a null stands there meanwhile.
+fn without(places: &[&str], object: &mut Object, work: impl FnOnce(&mut Object)) {
+    let mut aside = Vec::new();
+    if let Some(spec) = child(object, "spec") {
+        aside.extend(places.iter().filter_map(|place| Some((*place, spec.get_mut(*place)?.take()))));
+    }
+    work(object);
+    for (place, value) in aside {
+        if let Some(found) = child(object, "spec").and_then(|spec| spec.get_mut(place)) {
+            *found = value;
+        }
+    }
+}
 
 fn carry(object: &mut Object, direction: &Direction) {
     let kept = take_annotation(object, direction.restore);

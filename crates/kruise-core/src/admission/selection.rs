@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::kubernetes::operator;
-use kruise_api::labels;
+use kruise_api::{annotations, env, labels};
 use serde_json::{Value, json};
 
 /// Namespaces that never depend on us (HA-2): the cluster's own, and ours is added.
@@ -24,6 +24,9 @@ const OWNERS_MAX: usize = 500;
 pub enum Concern {
     /// All of them, by a feature gate.
     Everybody,
+    /// Those that say themselves in which order their containers start. Only a condition can tell them from others: a
+    /// server without conditions is never asked about them.
+    Launching,
     /// Those whose controller is this workload.
     OwnedBy { namespace: String, kind: String, name: String },
 }
@@ -45,38 +48,71 @@ pub struct Selection {
 
 /// The narrowest selection that has all pods of the concerns.
 pub fn select(concerns: &BTreeSet<Concern>, own_namespace: &str, conditions: Conditions) -> Selection {
-    let mut owners: BTreeSet<(&str, String)> = BTreeSet::new();
-    let mut everybody = false;
-    for concern in concerns {
-        match concern {
-            Concern::Everybody => everybody = true,
-            // No pod has an owner of another kind or name: the API server takes no such object.
-            Concern::OwnedBy { kind, name, .. } if !(is_name(kind) && is_name(name)) => {}
-            Concern::OwnedBy { namespace, kind, name } => {
-                owners.insert((namespace, format!("{namespace}/{kind}/{name}")));
-            }
-        }
-    }
-    let namespaces: BTreeSet<&str> = owners.iter().map(|(namespace, _)| *namespace).collect();
-    let narrow = !everybody && namespaces.len() <= NAMESPACES_MAX;
+    let owners = Owners::of(concerns);
+    let is_everybody = concerns.contains(&Concern::Everybody);
+    let is_launching = concerns.contains(&Concern::Launching) && conditions == Conditions::Known;
     let mut expressions = vec![
         json!({"key": labels::NAMESPACE_NAME, "operator": operator::NOT_IN, "values": [NEVER, own_namespace]}),
     ];
-    if narrow && !namespaces.is_empty() {
-        expressions
-            .push(json!({"key": labels::NAMESPACE_NAME, "operator": operator::IN, "values": namespaces}));
+    if !is_everybody && !is_launching && owners.are_in_few_namespaces() && !owners.keys.is_empty() {
+        let values = &owners.namespaces;
+        expressions.push(json!({"key": labels::NAMESPACE_NAME, "operator": operator::IN, "values": values}));
     }
-    let is_exact = !everybody && !owners.is_empty() && owners.len() <= OWNERS_MAX;
-    let match_conditions = if is_exact && conditions == Conditions::Known {
-        let keys: Vec<&str> = owners.iter().map(|(_, key)| key.as_str()).collect();
-        json!([{"name": "concerned", "expression": owned_by_one_of(&keys)}])
-    } else {
-        json!([])
+    let condition = match conditions {
+        Conditions::Known if is_launching => owners.condition().map(|owned| match owned.as_str() {
+            "" => launching(),
+            _ => format!("{} || ({owned})", launching()),
+        }),
+        Conditions::Known => owners.condition().filter(|owned| !owned.is_empty()),
+        Conditions::Unknown => None,
     };
+    let match_conditions = match condition.filter(|_| !is_everybody) {
+        Some(expression) => json!([{"name": "concerned", "expression": expression}]),
+        None => json!([]),
+    };
+    let is_anybody = is_everybody || is_launching || !owners.keys.is_empty();
     Selection {
         namespace_selector: json!({"matchExpressions": expressions}),
-        object_selector: if everybody || !owners.is_empty() { json!({}) } else { nobody() },
+        object_selector: if is_anybody { json!({}) } else { nobody() },
         match_conditions,
+    }
+}
+
+/// The workloads whose pods are asked about.
+#[derive(Default)]
+struct Owners<'a> {
+    namespaces: BTreeSet<&'a str>,
+    /// `namespace/kind/name`.
+    keys: BTreeSet<String>,
+}
+
+impl<'a> Owners<'a> {
+    fn of(concerns: &'a BTreeSet<Concern>) -> Self {
+        let mut owners = Self::default();
+        for concern in concerns {
+            match concern {
+                Concern::Everybody | Concern::Launching => {}
+                // No pod has an owner of another kind or name: the API server takes no such object.
+                Concern::OwnedBy { kind, name, .. } if !(is_name(kind) && is_name(name)) => {}
+                Concern::OwnedBy { namespace, kind, name } => {
+                    owners.namespaces.insert(namespace);
+                    owners.keys.insert(format!("{namespace}/{kind}/{name}"));
+                }
+            }
+        }
+        owners
+    }
+
+    fn are_in_few_namespaces(&self) -> bool {
+        self.namespaces.len() <= NAMESPACES_MAX
+    }
+
+    /// Empty for no pod; absent where they are too many to be told from others.
+    fn condition(&self) -> Option<String> {
+        if self.keys.len() <= OWNERS_MAX {
+            return Some(if self.keys.is_empty() { String::new() } else { owned_by_one_of(&self.keys) });
+        }
+        self.are_in_few_namespaces().then(|| format!("request.namespace in [{}]", quoted(&self.namespaces)))
     }
 }
 
@@ -94,11 +130,26 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The keys are made of names, see [`is_name`].
-fn owned_by_one_of(keys: &[&str]) -> String {
-    let list = keys.iter().map(|key| format!("'{key}'")).collect::<Vec<_>>().join(", ");
+fn owned_by_one_of(keys: &BTreeSet<String>) -> String {
     format!(
         "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, has(o.controller) && \
-         o.controller && (request.namespace + '/' + o.kind + '/' + o.name) in [{list}])"
+         o.controller && (request.namespace + '/' + o.kind + '/' + o.name) in [{}])",
+        quoted(keys)
+    )
+}
+
+fn quoted<T: AsRef<str>>(texts: &BTreeSet<T>) -> String {
+    texts.iter().map(|text| format!("'{}'", text.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// SM-95: more than one container, and an order by annotation or by a variable.
+fn launching() -> String {
+    format!(
+        "(has(object.spec.containers) && object.spec.containers.size() > 1 && \
+         ((has(object.metadata.annotations) && '{}' in object.metadata.annotations) || \
+         object.spec.containers.exists(c, has(c.env) && c.env.exists(e, has(e.name) && e.name == '{}'))))",
+        annotations::CONTAINER_LAUNCH_PRIORITY,
+        env::CONTAINER_PRIORITY
     )
 }
 
@@ -168,6 +219,25 @@ mod tests {
         assert_eq!((all.object_selector, all.match_conditions), (json!({}), json!([])));
     }
 
+    /// SM-95: pods that say themselves that they need us; all others stay with the API server.
+    #[test]
+    fn sm_95_pods_with_an_order_are_told_from_others_by_the_condition_alone() {
+        let expression = |all: &Selection| all.match_conditions[0]["expression"].as_str().unwrap().to_owned();
+        let alone = selection([Concern::Launching]);
+        let both = selection([Concern::Launching, owned("shop", "db")]);
+
+        for one in [&alone, &both] {
+            assert_eq!(one.object_selector, json!({}));
+            assert_eq!(one.namespace_selector["matchExpressions"].as_array().unwrap().len(), 1);
+            assert!(expression(one).contains("'KRUISE_CONTAINER_PRIORITY'"), "{one:?}");
+        }
+        assert!(expression(&both).ends_with(")) || (has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && (request.namespace + '/' + o.kind + '/' + o.name) in ['shop/StatefulSet/db']))"), "{both:?}");
+        let old = select(&BTreeSet::from([Concern::Launching]), "kruise-system", Conditions::Unknown);
+        assert_eq!(old, selection([]), "a server without conditions would ask about every pod");
+        let crowd = (0..=OWNERS_MAX).map(|i| owned(&format!("n{i}"), "db")).chain([Concern::Launching]);
+        assert_eq!(selection(crowd).match_conditions, json!([]), "never less than the concerns");
+    }
+
     #[test]
     fn old_server_and_too_many_owners_select_more_and_never_less() {
         let concerns = BTreeSet::from([owned("shop", "db")]);
@@ -176,7 +246,7 @@ mod tests {
         assert_eq!(old.namespace_selector["matchExpressions"][1]["values"], json!(["shop"]));
 
         let many = selection((0..=OWNERS_MAX).map(|i| owned("shop", &format!("db{i}"))));
-        assert_eq!(many.match_conditions, json!([]));
+        assert_eq!(many.match_conditions[0]["expression"], "request.namespace in ['shop']");
         let wide = selection((0..=NAMESPACES_MAX).map(|i| owned(&format!("n{i}"), "db")));
         assert_eq!(wide.namespace_selector["matchExpressions"].as_array().unwrap().len(), 1);
         assert_ne!(wide.match_conditions, json!([]));

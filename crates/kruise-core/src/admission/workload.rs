@@ -35,11 +35,11 @@ pub fn default_templates(spec: &mut Value, old: Option<&Value>, gates: &Gates) -
         return Ok(());
     }
     if let Some(found) = spec.get_mut("template") {
-        *found = template::with_defaults(found, gates)?;
+        *found = template::with_defaults(found.take(), gates)?;
     }
     let claims = spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
     for claim in claims.into_iter().flatten() {
-        *claim = template::claim_with_defaults(claim)?;
+        *claim = template::claim_with_defaults(claim.take())?;
     }
     Ok(())
 }

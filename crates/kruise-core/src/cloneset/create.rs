@@ -14,14 +14,9 @@ use crate::gates::Gate;
 use crate::ids::InstanceId;
 use crate::lifecycle::State;
 use crate::pod::{Body, string_map};
+use crate::random::Random;
 use crate::revision::Revision;
 use crate::time;
-
-/// Characters of instance ids: none that form words or are mistaken for each other.
-const ALPHABET: [char; 27] = [
-    'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z', '2',
-    '4', '5', '6', '7', '8', '9',
-];
 
 /// Seconds after which the name of a terminating pod is given up and a new id is used (B8): its node may be lost.
 pub const NAME_WAIT_SECONDS: i64 = 30;
@@ -42,9 +37,9 @@ impl Ids {
             ids.reuse(view, count, now);
         }
         let mut taken = taken(view);
-        let mut random = Random(view.seed);
+        let mut random = Random::from_seed(view.seed);
         while ids.ready.len() + ids.waiting < count {
-            let id = random.id();
+            let id = InstanceId::new(random.suffix());
             if taken.insert(id.clone()) && !ids.ready.contains(&id) {
                 ids.ready.push(id);
             }
@@ -88,26 +83,6 @@ fn taken(view: &View) -> BTreeSet<InstanceId> {
         .chain(&view.strangers)
         .filter_map(|name| name.as_str().rsplit('-').next().map(InstanceId::new));
     of_pods.chain(of_claims).chain(of_names).collect()
-}
-
-/// splitmix64: small, well distributed, the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn id(&mut self) -> InstanceId {
-        let letters: String = (0..5)
-            .filter_map(|_| usize::try_from(self.next() % 27).ok().and_then(|at| ALPHABET.get(at)))
-            .collect();
-        InstanceId::new(letters)
-    }
 }
 
 /// The chain that creates one pod: its claims first, those that exist are kept.

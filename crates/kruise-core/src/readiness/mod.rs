@@ -11,7 +11,9 @@ use kruise_api::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::pod::{Condition, Edit, Status};
+use crate::chain::{Chain, Purpose};
+use crate::plan::Plan;
+use crate::pod::{Condition, Edit, Guard, PodView, Status};
 
 /// One holder of a pod's readiness; the pod is ready again when the last one lets go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -43,6 +45,19 @@ pub fn first_ready(edit: &mut Edit<'_>, now: Timestamp) {
     if edit.pod().has_readiness_gate(kind) && edit.current(kind).is_none() {
         edit.condition(kind, Status::True, (None, None), now);
     }
+}
+
+/// What the pod readiness controller does for one pod (PW-3): the first True and nothing else, and never for a pod that is
+/// going.
+pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    if pod.deleted.is_none() {
+        let mut edit = Edit::of(pod);
+        first_ready(&mut edit, now);
+        let writes = edit.write(Guard::Identity).into_iter().collect();
+        plan.act(Chain::pod(Purpose::Refresh, &pod.name, writes));
+    }
+    plan
 }
 
 /// Adds a not-ready key; nothing without the gate or if it is held already (SM-52).

@@ -25,6 +25,33 @@ fn sm_50_the_first_true_is_written_once_and_only_with_the_gate() {
     }
 }
 
+/// PW-3: a pod that somebody has decided about, one without the gate and one that is going are left alone.
+#[test]
+fn pw_3_only_a_missing_condition_of_a_living_pod_is_written() {
+    let since = "2026-01-01T00:00:00Z";
+    for (pod, written) in [
+        (gated(), 1),
+        (pod("a").running(), 0),
+        (gated().condition("KruisePodReady", "False", since), 0),
+        (gated().condition("KruisePodReady", "True", since), 0),
+        (gated().deleted(since), 0),
+    ] {
+        let plan = plan(&pod.view(), t0());
+        assert_eq!(plan.writes().count(), written);
+        for write in plan.writes() {
+            let Act::Patch { part: Part::Status, patch: Patch::Strategic(body) } = &write.act else {
+                panic!()
+            };
+            let condition = &body["status"]["conditions"][0];
+            assert_eq!(
+                (&condition["type"], &condition["status"]),
+                (&json!("KruisePodReady"), &json!("True"))
+            );
+            assert_eq!((condition.get("reason"), condition.get("message")), (None, None));
+        }
+    }
+}
+
 #[test]
 fn shared_machinery_m17_new_conditions_of_both_gates_travel_in_one_patch() {
     let view = pod("a").gate("KruisePodReady").gate("InPlaceUpdateReady").view();

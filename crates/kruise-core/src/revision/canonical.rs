@@ -1,8 +1,11 @@
 //! Decodes a JSON value into a Go type and encodes it again, as the original does before it stores a template (SM-2).
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::source::{Seen, Source};
 use super::types::{Empty, Field, Item, Kind, Table};
 use crate::quantity::Quantity;
 
@@ -14,23 +17,48 @@ pub struct Unreadable {
     pub problem: String,
 }
 
-/// The object as the Go type `of` writes it: fields in Go order, unknown ones gone, defaults of the encoding in place.
-pub fn canonical(of: &str, value: &Value) -> Result<Value, Unreadable> {
-    let Some(object) = value.as_object() else {
-        return Err(wrong("", "an object", value));
-    };
-    structure(of, object, "").map(Value::Object)
+/// Where in the object we are. It becomes a text only if something is wrong there: most objects are right, and a text for
+/// each of their fields would cost more than all the rest.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Whole,
+    Field(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
 }
 
-fn structure(of: &str, object: &Map<String, Value>, path: &str) -> Result<Map<String, Value>, Unreadable> {
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => Ok(()),
+            Self::Field(Place::Whole, name) => out.write_str(name),
+            Self::Field(of, name) => write!(out, "{of}.{name}"),
+            Self::Item(of, position) => write!(out, "{of}[{position}]"),
+        }
+    }
+}
+
+/// The object as the Go type `of` writes it: fields in Go order, unknown ones gone, defaults of the encoding in place.
+/// Takes a reference, or the object itself where nobody needs it any more.
+pub fn canonical<S: Source>(of: &str, value: S) -> Result<Value, Unreadable> {
+    if !value.look().is_object() {
+        return Err(wrong(&Place::Whole, wanted(Kind::Struct("")), value.look()));
+    }
+    structure::<S>(of, &mut value.object().unwrap_or_default(), &Place::Whole).map(Value::Object)
+}
+
+fn structure<S: Source>(
+    of: &str,
+    object: &mut S::Object,
+    path: &Place<'_>,
+) -> Result<Map<String, Value>, Unreadable> {
     let mut out = Map::new();
     for field in Table::kubernetes().fields(of) {
         if let Kind::Inline(inner) = field.kind {
-            out.extend(structure(inner, object, path)?);
+            out.extend(structure::<S>(inner, object, path)?);
             continue;
         }
-        let at = format!("{path}.{}", field.name);
-        if let Some(value) = encode(field, object.get(field.name).unwrap_or(&Value::Null), &at)? {
+        let at = Place::Field(path, field.name);
+        if let Some(value) = encode(field, S::member(object, field.name), &at)? {
             out.insert(field.name.to_owned(), value);
         }
     }
@@ -38,8 +66,8 @@ fn structure(of: &str, object: &Map<String, Value>, path: &str) -> Result<Map<St
 }
 
 /// The field's value as written, or `None` where it vanishes.
-fn encode(field: &Field, value: &Value, path: &str) -> Result<Option<Value>, Unreadable> {
-    if value.is_null() {
+fn encode<S: Source>(field: &Field, value: Option<S>, path: &Place<'_>) -> Result<Option<Value>, Unreadable> {
+    let Some(value) = value.filter(|value| !value.look().is_null()) else {
         return Ok(match field.empty {
             Empty::OmittedIfAbsent => None,
             Empty::NullIfAbsent => Some(Value::Null),
@@ -55,14 +83,14 @@ fn encode(field: &Field, value: &Value, path: &str) -> Result<Option<Value>, Unr
                 | Kind::Inline(_) => Some(zero(field.kind, path)?),
             },
         });
-    }
+    };
     let decoded = decode(field.kind, value, path)?;
     let vanishes = field.empty == Empty::Omitted && is_zero(field.kind, &decoded);
     Ok((!vanishes).then_some(decoded))
 }
 
 /// Go's omitempty never drops a struct: plain structs, times and quantities are written even when empty.
-fn always_written(kind: Kind, path: &str) -> Result<Option<Value>, Unreadable> {
+fn always_written(kind: Kind, path: &Place<'_>) -> Result<Option<Value>, Unreadable> {
     Ok(match kind {
         Kind::Struct(_) | Kind::Quantity | Kind::IntOrString => Some(zero(kind, path)?),
         Kind::Time => Some(Value::Null),
@@ -76,13 +104,15 @@ fn always_written(kind: Kind, path: &str) -> Result<Option<Value>, Unreadable> {
     })
 }
 
-fn zero(kind: Kind, path: &str) -> Result<Value, Unreadable> {
+fn zero(kind: Kind, path: &Place<'_>) -> Result<Value, Unreadable> {
     Ok(match kind {
         Kind::String => Value::from(""),
         Kind::Int | Kind::IntOrString => Value::from(0),
         Kind::Bool => Value::from(false),
         Kind::Quantity => Value::from("0"),
-        Kind::Struct(of) | Kind::Inline(of) => Value::Object(structure(of, &Map::new(), path)?),
+        Kind::Struct(of) | Kind::Inline(of) => {
+            Value::Object(structure::<&Value>(of, &mut Seen::default(), path)?)
+        }
         Kind::Time | Kind::Raw | Kind::List(_) | Kind::Map(_) => Value::Null,
     })
 }
@@ -100,28 +130,36 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
     }
 }
 
-fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
+fn decode<S: Source>(kind: Kind, value: S, path: &Place<'_>) -> Result<Value, Unreadable> {
+    let is_right = match kind {
+        Kind::String => value.look().is_string(),
+        Kind::Bool => value.look().is_boolean(),
+        Kind::Int => value.look().is_i64(),
+        Kind::IntOrString => value.look().is_string() || value.look().is_i64(),
+        Kind::Struct(_) | Kind::Inline(_) | Kind::Map(_) => value.look().is_object(),
+        Kind::List(_) => value.look().is_array(),
+        // These say themselves what is wrong.
+        Kind::Quantity | Kind::Time | Kind::Raw => true,
+    };
+    if !is_right {
+        return Err(wrong(path, wanted(kind), value.look()));
+    }
     match kind {
-        Kind::String => text(value, path).map(Value::from),
-        Kind::Bool => value.as_bool().map(Value::from).ok_or_else(|| wrong(path, "true or false", value)),
-        Kind::Quantity => quantity(value, path),
-        Kind::IntOrString if value.is_string() => Ok(value.clone()),
-        Kind::Int | Kind::IntOrString => integer(value, path).map(Value::from),
-        Kind::Time => time(value, path),
-        Kind::Raw => Ok(value.clone()),
-        Kind::Struct(of) | Kind::Inline(of) => match value.as_object() {
-            Some(object) => structure(of, object, path).map(Value::Object),
-            None => Err(wrong(path, "an object", value)),
-        },
+        Kind::String | Kind::Bool | Kind::Int | Kind::IntOrString | Kind::Raw => Ok(value.whole()),
+        Kind::Quantity => quantity(value.look(), path),
+        Kind::Time => time(value.look(), path),
+        Kind::Struct(of) | Kind::Inline(of) => {
+            structure::<S>(of, &mut value.object().unwrap_or_default(), path).map(Value::Object)
+        }
         Kind::List(item) => {
-            let list = value.as_array().ok_or_else(|| wrong(path, "a list", value))?;
-            let items = list.iter().enumerate().map(|(i, one)| element(item, one, &format!("{path}[{i}]")));
+            let items = value.items().enumerate().map(|(i, one)| element(item, one, &Place::Item(path, i)));
             items.collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
         Kind::Map(item) => {
-            let map = value.as_object().ok_or_else(|| wrong(path, "a map", value))?;
-            let entries =
-                map.iter().map(|(key, one)| Ok((key.clone(), element(item, one, &format!("{path}.{key}"))?)));
+            let entries = value.members().map(|(key, one)| {
+                let encoded = element(item, one, &Place::Field(path, &key))?;
+                Ok((key, encoded))
+            });
             let mut entries = entries.collect::<Result<Vec<_>, Unreadable>>()?;
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             Ok(Value::Object(entries.into_iter().collect()))
@@ -129,41 +167,51 @@ fn decode(kind: Kind, value: &Value, path: &str) -> Result<Value, Unreadable> {
     }
 }
 
-fn element(item: Item, value: &Value, path: &str) -> Result<Value, Unreadable> {
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::String => "a string",
+        Kind::Bool => "true or false",
+        Kind::Int | Kind::IntOrString => "a whole number",
+        Kind::Struct(_) | Kind::Inline(_) => "an object",
+        Kind::List(_) => "a list",
+        Kind::Map(_) => "a map",
+        Kind::Quantity => "a quantity",
+        Kind::Time => "a time such as 2026-01-02T15:04:05Z",
+        Kind::Raw => "anything",
+    }
+}
+
+fn element<S: Source>(item: Item, value: S, path: &Place<'_>) -> Result<Value, Unreadable> {
     let kind = match item {
         Item::String => Kind::String,
         Item::Int => Kind::Int,
         Item::Quantity => Kind::Quantity,
         Item::Struct(of) => Kind::Struct(of),
     };
-    if value.is_null() { zero(kind, path) } else { decode(kind, value, path) }
+    if value.look().is_null() { zero(kind, path) } else { decode(kind, value, path) }
 }
 
-fn text<'a>(value: &'a Value, path: &str) -> Result<&'a str, Unreadable> {
+fn text<'a>(value: &'a Value, path: &Place<'_>) -> Result<&'a str, Unreadable> {
     value.as_str().ok_or_else(|| wrong(path, "a string", value))
 }
 
-fn integer(value: &Value, path: &str) -> Result<i64, Unreadable> {
-    value.as_i64().ok_or_else(|| wrong(path, "a whole number", value))
-}
-
-fn quantity(value: &Value, path: &str) -> Result<Value, Unreadable> {
+fn quantity(value: &Value, path: &Place<'_>) -> Result<Value, Unreadable> {
     let written = if value.is_number() { value.to_string() } else { text(value, path)?.to_owned() };
     match Quantity::read(&written) {
         Ok(quantity) => Ok(Value::from(quantity.to_string())),
-        Err(error) => Err(Unreadable { path: path.to_owned(), problem: error.to_string() }),
+        Err(error) => Err(Unreadable { path: path.to_string(), problem: error.to_string() }),
     }
 }
 
-fn time(value: &Value, path: &str) -> Result<Value, Unreadable> {
+fn time(value: &Value, path: &Place<'_>) -> Result<Value, Unreadable> {
     let parsed: Result<Timestamp, _> = text(value, path)?.parse();
     match parsed {
         Ok(time) => Ok(Value::from(crate::time::seconds(time))),
-        Err(_) => Err(wrong(path, "a time such as 2026-01-02T15:04:05Z", value)),
+        Err(_) => Err(wrong(path, wanted(Kind::Time), value)),
     }
 }
 
-fn wrong(path: &str, wanted: &str, found: &Value) -> Unreadable {
+fn wrong(path: &Place<'_>, wanted: &str, found: &Value) -> Unreadable {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -172,8 +220,5 @@ fn wrong(path: &str, wanted: &str, found: &Value) -> Unreadable {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    Unreadable {
-        path: path.trim_start_matches('.').to_owned(),
-        problem: format!("must be {wanted}, is {found}"),
-    }
+    Unreadable { path: path.to_string(), problem: format!("must be {wanted}, is {found}") }
 }

@@ -49,7 +49,7 @@ fn named_claim(template: &Value) -> Result<(String, Value), Unreadable> {
     let mut bare = Map::new();
     bare.insert("metadata".to_owned(), json!({"name": name}));
     bare.insert("spec".to_owned(), template.get("spec").cloned().unwrap_or_else(|| json!({})));
-    Ok((name, canonical("PersistentVolumeClaim", &Value::Object(bare))?))
+    Ok((name, canonical("PersistentVolumeClaim", Value::Object(bare))?))
 }
 
 fn safe(digit: u8) -> char {

@@ -11,6 +11,7 @@ pub mod gojson;
 pub mod hash;
 mod history;
 mod same;
+mod source;
 mod stored;
 mod types;
 mod wanted;

@@ -11,16 +11,16 @@ use crate::quantity::Quantity;
 use crate::revision::{Unreadable, canonical};
 
 /// The pod template with its defaults, in canonical form.
-pub fn with_defaults(template: &Value, gates: &Gates) -> Result<Value, Unreadable> {
+pub fn with_defaults(template: Value, gates: &Gates) -> Result<Value, Unreadable> {
     let mut template = canonical("PodTemplateSpec", template)?;
     if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
         pod(spec, gates);
     }
-    canonical("PodTemplateSpec", &template)
+    canonical("PodTemplateSpec", template)
 }
 
 /// A claim template with its defaults, in canonical form.
-pub fn claim_with_defaults(claim: &Value) -> Result<Value, Unreadable> {
+pub fn claim_with_defaults(claim: Value) -> Result<Value, Unreadable> {
     let mut claim = canonical("PersistentVolumeClaim", claim)?;
     if let Some(status) = claim.get_mut("status").and_then(Value::as_object_mut) {
         default(status, "phase", phase::PENDING);
@@ -28,7 +28,7 @@ pub fn claim_with_defaults(claim: &Value) -> Result<Value, Unreadable> {
     if let Some(resources) = claim.pointer_mut("/spec/resources") {
         round_up(resources);
     }
-    canonical("PersistentVolumeClaim", &claim)
+    canonical("PersistentVolumeClaim", claim)
 }
 
 fn pod(spec: &mut Map<String, Value>, gates: &Gates) {
@@ -198,7 +198,7 @@ mod tests {
     fn sm_91_pod_level_defaults_stay_out_of_templates() {
         let template = json!({"spec": {"containers": [{"name": "a", "image": "i", "resources": {"limits": {"cpu": "1"}}}]}});
 
-        let spec = with_defaults(&template, &Gates::default()).unwrap()["spec"].clone();
+        let spec = with_defaults(template, &Gates::default()).unwrap()["spec"].clone();
 
         assert_eq!(spec.get("enableServiceLinks"), None);
         assert_eq!(spec["containers"][0].get("resizePolicy"), None);
@@ -213,7 +213,7 @@ mod tests {
     fn sm_90_pull_policy_is_always_for_containers_and_by_tag_for_init_containers() {
         let policy = |list: &str, image: &str| {
             let template = json!({"spec": {"containers": [], list: [{"name": "a", "image": image}]}});
-            with_defaults(&template, &Gates::default()).unwrap()["spec"][list][0]["imagePullPolicy"].clone()
+            with_defaults(template, &Gates::default()).unwrap()["spec"][list][0]["imagePullPolicy"].clone()
         };
 
         assert_eq!(policy("containers", "a:1"), "Always");
@@ -232,7 +232,7 @@ mod tests {
     fn sm_90_host_ports_only_under_host_network_and_with_the_gate() {
         let template = |host: bool| json!({"spec": {"hostNetwork": host, "containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}});
         let port = |host: bool, gates: &Gates| {
-            let ports = &with_defaults(&template(host), gates).unwrap()["spec"]["containers"][0]["ports"][0];
+            let ports = &with_defaults(template(host), gates).unwrap()["spec"]["containers"][0]["ports"][0];
             ports["hostPort"].clone()
         };
         let gated = Gates::default().with(Gate::DefaultHostPorts);
@@ -250,7 +250,7 @@ mod tests {
             "volumes": [{"name": "v"}],
         }});
 
-        let spec = with_defaults(&template, &Gates::default()).unwrap()["spec"].clone();
+        let spec = with_defaults(template, &Gates::default()).unwrap()["spec"].clone();
 
         assert_eq!(spec["ephemeralContainers"][0]["ports"][0]["protocol"], "TCP");
         assert_eq!(spec["ephemeralContainers"][0]["readinessProbe"]["httpGet"]["scheme"], "HTTP");

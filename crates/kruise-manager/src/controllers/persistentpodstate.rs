@@ -23,8 +23,7 @@ use serde_json::Value;
 
 use crate::custom_kinds::{Lookup, News};
 use crate::objects::{
-    BUDGETS, Claim, Kind, NativeStatefulSet, PersistentPodState, Pod, PullJob, Revision, StatefulSet, Stored,
-    index, target_entry,
+    self, Kind, NativeStatefulSet, PersistentPodState, Pod, StatefulSet, Stored, index, target_entry,
 };
 use crate::stores::Stores;
 
@@ -137,14 +136,7 @@ impl Planner for PodStates {
 
 impl Resources for PodStates {
     fn of(&self, target: Target) -> Resource {
-        match target {
-            Target::Pod => Pod::RESOURCE,
-            Target::Claim => Claim::RESOURCE,
-            Target::Revision => Revision::RESOURCE,
-            Target::ImagePullJob => PullJob::RESOURCE,
-            Target::Budget => BUDGETS,
-            Target::Workload => PersistentPodState::RESOURCE,
-        }
+        objects::resource(target, PersistentPodState::RESOURCE)
     }
 }
 

@@ -20,7 +20,7 @@ use kruise_runtime::events::Subject;
 use kruise_runtime::queue::Queue;
 use kruise_runtime::{Key, Resource};
 
-use crate::objects::{BUDGETS, Claim, Kind, Pod, PullJob, Revision, Stored, index};
+use crate::objects::{self, Kind, Revision, Stored, index};
 use crate::stores::Stores;
 
 /// A kind of workload: how its view is assembled and which planner gets it.
@@ -120,14 +120,7 @@ impl<K: Planned> Planner for Workloads<K> {
 
 impl<K: Planned> Resources for Workloads<K> {
     fn of(&self, target: Target) -> Resource {
-        match target {
-            Target::Pod => Pod::RESOURCE,
-            Target::Claim => Claim::RESOURCE,
-            Target::Revision => Revision::RESOURCE,
-            Target::ImagePullJob => PullJob::RESOURCE,
-            Target::Budget => BUDGETS,
-            Target::Workload => K::Kind::RESOURCE,
-        }
+        objects::resource(target, K::Kind::RESOURCE)
     }
 }
 

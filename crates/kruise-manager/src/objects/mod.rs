@@ -26,12 +26,30 @@ pub use workload::{
 use std::sync::Arc;
 
 use kruise_api::names::POLICY_GROUP;
-use kruise_runtime::{Key, Resource};
+use kruise_core::chain::Resource as Target;
+use kruise_runtime::cache::Cached;
+use kruise_runtime::{Key, Resource, Scope};
 use serde::Deserialize;
 
 /// Read live when they are asked, never cached.
-pub const BUDGETS: Resource =
+const BUDGETS: Resource =
     Resource::namespaced(POLICY_GROUP, "v1beta1", "podunavailablebudgets", "PodUnavailableBudget");
+
+/// Read one by one where they are needed: nobody should hold all configuration of a cluster.
+pub const CONFIG_MAP: Resource = Resource::core("configmaps", "ConfigMap", Scope::Namespaced);
+
+/// The type that a write of a plan is about; `workload` is that of the object the plan is for.
+pub fn resource(target: Target, workload: Resource) -> Resource {
+    match target {
+        Target::Pod => Pod::RESOURCE,
+        Target::Claim => Claim::RESOURCE,
+        Target::Revision => Revision::RESOURCE,
+        Target::ImagePullJob => PullJob::RESOURCE,
+        Target::Budget => BUDGETS,
+        Target::ConfigMap => CONFIG_MAP,
+        Target::Workload => workload,
+    }
+}
 
 /// Names of the indexes that are ours.
 pub mod index {

@@ -14,6 +14,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const CLONESET: &str = component::CLONESET;
 const STATEFULSET: &str = component::STATEFULSET;
 const POD_STATE: &str = component::PERSISTENTPODSTATE;
+const LAUNCH: &str = component::LAUNCH_PRIORITY;
 const CERTIFICATES: &str = "webhook certificates";
 
 const MUTATING: &str = "mutatingwebhookconfigurations";
@@ -35,6 +36,7 @@ pub fn uses() -> Vec<Use> {
         claims_and_revisions(),
         image_pulls(),
         budgets(),
+        barriers(),
         everybody(),
         webhooks(),
         definitions(),
@@ -203,6 +205,23 @@ fn budgets() -> Vec<Use> {
         vec![seen("patch", "spends one unit of what is allowed before a pod is disturbed")],
     );
     vec![Use { when: asked, ..budgets }, Use { when: asked, ..status }]
+}
+
+fn barriers() -> Vec<Use> {
+    let replaced = Proof::Test(
+        "kruise-core/src/launch/tests.rs::shared_machinery_m10_a_config_map_of_an_earlier_pod_is_replaced",
+    );
+    let verbs = vec![
+        seen("get", "sees which containers of a pod may start; one by name, never a list"),
+        seen("create", "makes the barrier of a pod whose containers start in an order"),
+        seen("patch", "lets the next containers start"),
+        Verb {
+            name: "delete",
+            why: "removes the barrier of an earlier pod of the same name",
+            proof: replaced,
+        },
+    ];
+    vec![manager(LAUNCH, CORE, "configmaps", verbs)]
 }
 
 fn everybody() -> Vec<Use> {

@@ -4,22 +4,40 @@ use std::time::Duration;
 
 use kruise_core::admission::{Fault, FaultKind};
 use kube::Client;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// A review has seconds in all; without an answer by then the template passes, and the pods will tell.
 const WITHIN: Duration = Duration::from_secs(3);
 
+/// A PodTemplate with the template as it stands in the request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trial<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: TrialName,
+    template: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TrialName {
+    generate_name: &'static str,
+}
+
 /// Faults of a template under `spec.template`; none if the API server could not be asked.
 pub async fn faults(client: &Client, namespace: &str, template: &Value) -> Vec<Fault> {
-    let object = json!({
-        "apiVersion": "v1", "kind": "PodTemplate",
-        "metadata": {"generateName": "kruise-check-"},
-        "template": template,
-    });
+    let trial = Trial {
+        api_version: "v1",
+        kind: "PodTemplate",
+        metadata: TrialName { generate_name: "kruise-check-" },
+        template,
+    };
     let path = format!("/api/v1/namespaces/{namespace}/podtemplates?dryRun=All&fieldManager=kruise-manager");
     let request = http::Request::post(path)
         .header("content-type", "application/json")
-        .body(object.to_string().into_bytes())
+        .body(serde_json::to_vec(&trial).unwrap_or_default())
         .map_err(kube::Error::HttpError);
     let asked = async { client.request_text(request?).await };
     match tokio::time::timeout(WITHIN, asked).await {
@@ -68,6 +86,8 @@ fn read(status: &Value) -> Vec<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

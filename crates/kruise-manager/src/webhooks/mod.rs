@@ -12,11 +12,12 @@ mod statefulset;
 mod tests;
 mod workload;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use kruise_core::cloneset::admission::Named;
 use kruise_core::gates::Gates;
+use kruise_core::random::Random;
 use kruise_core::statefulset::admission::Storage;
 use kruise_runtime::Key;
 use kruise_runtime::metrics::Metrics;
@@ -37,6 +38,25 @@ pub struct Context {
     pub gates: Gates,
     /// Of the installation, where the administrator's configuration is.
     pub namespace: String,
+    /// Ends of names for pods that have none yet.
+    pub names: Mutex<Random>,
+}
+
+#[cfg(test)]
+impl Context {
+    /// No API server behind it, no gate on.
+    fn for_tests(stores: Stores) -> Self {
+        let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("no API server"))
+        });
+        Self {
+            client: Client::new(nobody, "default"),
+            stores: Arc::new(stores),
+            gates: Gates::default(),
+            namespace: String::new(),
+            names: Mutex::new(Random::from_seed(1)),
+        }
+    }
 }
 
 /// Charts of older releases call the same handlers with this before the kind.
@@ -67,7 +87,7 @@ pub fn webhooks(cx: &Arc<Context>, metrics: Arc<Metrics>) -> Webhooks {
 fn mutate_pod(cx: &Arc<Context>) -> Handler {
     let cx = Arc::clone(cx);
     Arc::new(move |request| {
-        let answer = pods::mutate(&request, &cx.stores, &cx.gates);
+        let answer = pods::mutate(&request, &cx);
         async move { answer }.boxed()
     })
 }
@@ -88,7 +108,7 @@ fn validate_pod_state(cx: &Arc<Context>) -> Handler {
 fn mutate<R: Rules>(cx: &Arc<Context>) -> Handler {
     let cx = Arc::clone(cx);
     Arc::new(move |request| {
-        let answer = workload::mutate::<R>(&request, &cx.gates);
+        let answer = workload::mutate::<R>(request, &cx.gates);
         async move { answer }.boxed()
     })
 }
@@ -112,7 +132,7 @@ where
                 }
                 Operation::Delete | Operation::Connect => Lookups::default(),
             };
-            workload::validate::<R>(&request, &lookups, &cx.gates)
+            workload::validate::<R>(request, &lookups, &cx.gates)
         }
         .boxed()
     })

@@ -87,8 +87,7 @@ mod tests {
     use super::*;
     use crate::objects::PersistentPodState;
     use crate::stores::Optional;
-    use crate::webhooks::pods::mutate;
-    use kruise_core::gates::Gates;
+    use crate::webhooks::{Context, pods::mutate};
     use kruise_runtime::Key;
     use kruise_runtime::cache::Cached;
 
@@ -151,17 +150,17 @@ mod tests {
     }
 
     /// PP-25: only creation places a pod.
-    #[test]
-    fn pp_25_change_of_a_pod_places_nothing() {
+    #[tokio::test]
+    async fn pp_25_change_of_a_pod_places_nothing() {
         let owner =
             json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "controller": true});
         let pod = json!({"apiVersion": "v1", "metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {}});
         let create = request("web-0", pod.clone(), Value::Null);
         let update = request("web-0", pod.clone(), pod);
 
-        let gates = Gates::default();
-        assert!(!mutate(&create, &stores(), &gates).patch.is_empty());
-        assert_eq!(mutate(&update, &stores(), &gates), Answer::allowed());
+        let cx = Context::for_tests(stores());
+        assert!(!mutate(&create, &cx).patch.is_empty());
+        assert_eq!(mutate(&update, &cx), Answer::allowed());
     }
 
     /// PP-17, PP-18: a pod is placed by the object of its owner's name and group, and only by that.

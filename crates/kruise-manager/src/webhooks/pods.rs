@@ -1,7 +1,7 @@
 //! Admission of pods, and for which pods we are asked at all: wiring of `kruise_core::admission`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use kruise_core::admission::pod::{Steps, admit};
 use kruise_core::admission::selection::{Concern, Conditions, select};
@@ -13,18 +13,22 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use super::configuration::{MUTATE_POD, VALIDATE_POD};
-use super::persistentpodstate;
+use super::{Context, persistentpodstate};
 use crate::stores::Stores;
 
 /// PW-1. A step that looks things up is handed in here; see [`concerns`] for the pods it is asked about.
-pub fn mutate(request: &Request, stores: &Stores, gates: &Gates) -> Answer {
+pub fn mutate(request: &Request, cx: &Context) -> Answer {
     match request.operation {
         Operation::Create => {}
         Operation::Update | Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    let place = |pod: &mut Value| persistentpodstate::placed(stores, &request.namespace, pod);
-    let admitted = admit(&request.object, gates, Steps { place: Some(&place) });
-    Answer::patched(patch(&request.object, &admitted))
+    let place = |pod: &mut Value| persistentpodstate::placed(&cx.stores, &request.namespace, pod);
+    let suffix = || cx.names.lock().unwrap_or_else(PoisonError::into_inner).suffix();
+    match admit(&request.object, &cx.gates, Steps { suffix: &suffix, place: Some(&place) }) {
+        Ok(admitted) => Answer::patched(patch(&request.object, admitted)),
+        // SM-95: the code of the original.
+        Err(refusal) => Answer::denied(500, refusal.to_string()),
+    }
 }
 
 /// What the selection depends on.
@@ -96,7 +100,8 @@ fn concerns(stores: &Stores, gates: &Gates) -> BTreeSet<Concern> {
         let target = Target::read(state.object.pointer("/spec/targetRef").unwrap_or(&Value::Null));
         Concern::OwnedBy { namespace: state.meta.namespace.to_string(), kind: target.kind, name: target.name }
     });
-    everybody.into_iter().chain(placed).collect()
+    // By what they say themselves; no object of ours stands behind them.
+    everybody.into_iter().chain([Concern::Launching]).chain(placed).collect()
 }
 
 #[cfg(test)]
@@ -113,21 +118,23 @@ mod tests {
     }
 
     #[test]
-    fn without_gate_and_objects_no_pod_is_selected_on_any_path() {
-        let nothing = selections(Gates::default(), PodWebhook::On);
+    fn without_gate_and_objects_only_pods_that_ask_for_an_order_are_selected() {
+        let nothing = selections(Gates::default(), PodWebhook::Off);
         for path in [MUTATE_POD, VALIDATE_POD] {
             assert_ne!(nothing[path].as_ref().unwrap().object_selector, json!({}), "{path}");
         }
+        let usual = selections(Gates::default(), PodWebhook::On);
+        let asked = usual[MUTATE_POD].as_ref().unwrap().match_conditions[0]["expression"].clone();
+        assert!(asked.as_str().unwrap().contains("KRUISE_CONTAINER_PRIORITY"), "{asked}");
+        assert_eq!(usual[VALIDATE_POD], nothing[VALIDATE_POD]);
         let all = Gates::default().with(Gate::PodReadinessGate);
-        assert_eq!(
-            selections(all.clone(), PodWebhook::On)[MUTATE_POD].as_ref().unwrap().object_selector,
-            json!({})
-        );
+        let every = selections(all.clone(), PodWebhook::On)[MUTATE_POD].clone().unwrap();
+        assert_eq!((every.object_selector, every.match_conditions), (json!({}), json!([])));
         assert_eq!(selections(all, PodWebhook::Off), nothing);
     }
 
-    #[test]
-    fn pw_1_pod_is_patched_on_creation_only() {
+    #[tokio::test]
+    async fn pw_1_pod_is_patched_on_creation_only() {
         let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "controller": true});
         let mut request = Request {
             operation: Operation::Create,
@@ -138,9 +145,9 @@ mod tests {
             object: json!({"metadata": {"ownerReferences": [owner]}, "spec": {"containers": []}}),
             old: Value::Null,
         };
-        let answer = mutate(&request, &Stores::new(Optional::default()), &Gates::default());
-        assert_eq!(answer.patch[0]["path"], "/spec/readinessGates");
+        let cx = Context::for_tests(Stores::new(Optional::default()));
+        assert_eq!(json!(mutate(&request, &cx).patch[0])["path"], "/spec/readinessGates");
         request.operation = Operation::Update;
-        assert_eq!(mutate(&request, &Stores::new(Optional::default()), &Gates::default()), Answer::allowed());
+        assert_eq!(mutate(&request, &cx), Answer::allowed());
     }
 }

@@ -40,7 +40,7 @@ pub async fn start(
     }
     let listener = listen(flags.webhook_port).await?;
     let serving = Serving::default();
-    let router = super::webhooks(&cx, metrics).into_router();
+    let router = super::webhooks(&cx, Arc::clone(&metrics)).into_router();
     let (sender, state) = watch::channel(State::Starting("certificates are not there yet".to_owned()));
     let keeper = Keeper {
         client: cx.client.clone(),
@@ -53,6 +53,7 @@ pub async fn start(
         convert_path: kruise_api::names::CONVERT_PATH,
         serving: serving.clone(),
         state: sender,
+        metrics,
         selections,
         owner: OWNER,
     };

@@ -1,7 +1,7 @@
 //! Requests as the API server sends them, against the objects that the original stored.
 
 use kruise_core::gates::Gates;
-use kruise_runtime::webhook::{Operation, Request};
+use kruise_runtime::webhook::{Answer, Operation, Request};
 use serde_json::{Value, json};
 
 use super::cloneset::CloneSet;
@@ -35,48 +35,46 @@ fn create(object: Value) -> Request {
     }
 }
 
-fn value<'a>(patch: &'a [Value], path: &str) -> Option<&'a Value> {
-    patch.iter().find(|operation| operation["path"] == path).map(|operation| &operation["value"])
+/// The patch as it goes over the wire.
+fn operations(answer: &Answer) -> Vec<Value> {
+    answer.patch.iter().map(|operation| json!(operation)).collect()
+}
+
+fn value(answer: &Answer, path: &str) -> Option<Value> {
+    operations(answer).iter().find(|one| one["path"] == path).map(|one| one["value"].clone())
 }
 
 #[test]
 fn cs_100_defaults_of_v1beta1() {
-    let answer = workload::mutate::<CloneSet>(&create(web("v1beta1")), &Gates::default());
+    let answer = workload::mutate::<CloneSet>(create(web("v1beta1")), &Gates::default());
 
     assert_eq!(answer.denial, None);
-    assert_eq!(value(&answer.patch, "/spec/replicas"), Some(&json!(1)));
-    let strategy = value(&answer.patch, "/spec/updateStrategy").unwrap();
+    assert_eq!(value(&answer, "/spec/replicas"), Some(json!(1)));
+    let strategy = value(&answer, "/spec/updateStrategy").unwrap();
     assert_eq!(strategy["rollingUpdate"]["maxUnavailable"], "20%");
-    assert!(answer.patch.iter().all(|operation| operation["op"] == "add"), "{:?}", answer.patch);
+    assert!(operations(&answer).iter().all(|operation| operation["op"] == "add"), "{:?}", answer.patch);
 }
 
 #[test]
 fn cs_100_defaults_of_v1alpha1_are_flat_and_add_no_annotation() {
-    let answer = workload::mutate::<CloneSet>(&create(web("v1alpha1")), &Gates::default());
+    let answer = workload::mutate::<CloneSet>(create(web("v1alpha1")), &Gates::default());
 
-    let strategy = value(&answer.patch, "/spec/updateStrategy").unwrap();
-    assert_eq!(
-        *strategy,
-        json!({"partition": 0, "maxUnavailable": "20%", "maxSurge": 0, "type": "ReCreate"})
-    );
-    assert_eq!(value(&answer.patch, "/spec/scaleStrategy"), Some(&json!({})));
-    assert!(answer.patch.iter().all(|operation| operation["path"] != "/metadata/annotations"));
+    let strategy = value(&answer, "/spec/updateStrategy").unwrap();
+    assert_eq!(strategy, json!({"partition": 0, "maxUnavailable": "20%", "maxSurge": 0, "type": "ReCreate"}));
+    assert_eq!(value(&answer, "/spec/scaleStrategy"), Some(json!({})));
+    assert!(operations(&answer).iter().all(|operation| operation["path"] != "/metadata/annotations"));
 }
 
 #[test]
 fn second_pass_changes_nothing() {
     for version in ["v1alpha1", "v1beta1"] {
         let mut request = create(web(version));
-        for operation in workload::mutate::<CloneSet>(&request, &Gates::default()).patch {
+        for operation in operations(&workload::mutate::<CloneSet>(request.clone(), &Gates::default())) {
             let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
             request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
         }
 
-        assert_eq!(
-            workload::mutate::<CloneSet>(&request, &Gates::default()).patch,
-            Vec::<Value>::new(),
-            "{version}"
-        );
+        assert_eq!(workload::mutate::<CloneSet>(request, &Gates::default()).patch, Vec::new(), "{version}");
     }
 }
 
@@ -84,7 +82,7 @@ fn second_pass_changes_nothing() {
 fn cs_102_refusal_names_the_field_in_the_version_of_the_user() {
     let mut object = web("v1alpha1");
     object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "5", "maxSurge": 0});
-    let answer = workload::validate::<CloneSet>(&create(object), &Lookups::default(), &Gates::default());
+    let answer = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default());
 
     let denial = answer.denial.unwrap();
     assert_eq!(denial.code, 422);
@@ -99,7 +97,7 @@ fn cs_102_refusal_in_v1beta1_names_the_nested_field() {
     let mut object = web("v1beta1");
     object["spec"]["updateStrategy"] =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}});
-    let denial = workload::validate::<CloneSet>(&create(object), &Lookups::default(), &Gates::default())
+    let denial = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default())
         .denial
         .unwrap();
     assert!(denial.message.contains("spec.updateStrategy.rollingUpdate.maxUnavailable"), "{denial:?}");
@@ -113,8 +111,9 @@ fn cs_103_selector_cannot_be_changed() {
     request.object["spec"]["selector"]["matchLabels"]["more"] = json!("x");
     request.object["spec"]["template"]["metadata"]["labels"]["more"] = json!("x");
 
-    let denial =
-        workload::validate::<CloneSet>(&request, &Lookups::default(), &Gates::default()).denial.unwrap();
+    let denial = workload::validate::<CloneSet>(request.clone(), &Lookups::default(), &Gates::default())
+        .denial
+        .unwrap();
 
     assert_eq!(denial.causes[0].field, "spec.selector");
 }
@@ -123,11 +122,11 @@ fn cs_103_selector_cannot_be_changed() {
 fn unknown_version_and_missing_object_are_bad_requests() {
     let mut request = create(web("v1beta1"));
     request.version = "v9".into();
-    assert_eq!(workload::mutate::<CloneSet>(&request, &Gates::default()).denial.unwrap().code, 400);
+    assert_eq!(workload::mutate::<CloneSet>(request.clone(), &Gates::default()).denial.unwrap().code, 400);
 
     for version in ["v1alpha1", "v1beta1"] {
         let empty = Request { version: version.into(), object: Value::Null, ..create(web("v1beta1")) };
-        let answer = workload::validate::<CloneSet>(&empty, &Lookups::default(), &Gates::default());
+        let answer = workload::validate::<CloneSet>(empty, &Lookups::default(), &Gates::default());
         assert_eq!(answer.denial.unwrap().code, 400);
     }
 }
@@ -135,7 +134,7 @@ fn unknown_version_and_missing_object_are_bad_requests() {
 #[test]
 fn b20_long_name_is_warned_of() {
     let request = Request { name: "x".repeat(53), ..create(web("v1beta1")) };
-    let answer = workload::validate::<CloneSet>(&request, &Lookups::default(), &Gates::default());
+    let answer = workload::validate::<CloneSet>(request.clone(), &Lookups::default(), &Gates::default());
     assert_eq!((answer.denial, answer.warnings.len()), (None, 1));
 }
 
@@ -160,16 +159,16 @@ fn statefulset(version: &str) -> Request {
 
 #[test]
 fn statefulset_defaults_in_both_versions_and_only_where_the_version_has_the_field() {
-    let beta = workload::mutate::<StatefulSet>(&statefulset("v1beta1"), &Gates::default());
-    assert_eq!(value(&beta.patch, "/spec/podManagementPolicy"), Some(&json!("OrderedReady")));
+    let beta = workload::mutate::<StatefulSet>(statefulset("v1beta1"), &Gates::default());
+    assert_eq!(value(&beta, "/spec/podManagementPolicy"), Some(json!("OrderedReady")));
     assert_eq!(
-        value(&beta.patch, "/spec/persistentVolumeClaimRetentionPolicy"),
-        Some(&json!({"whenDeleted": "Retain", "whenScaled": "Retain"}))
+        value(&beta, "/spec/persistentVolumeClaimRetentionPolicy"),
+        Some(json!({"whenDeleted": "Retain", "whenScaled": "Retain"}))
     );
-    let alpha = workload::mutate::<StatefulSet>(&statefulset("v1alpha1"), &Gates::default());
-    assert_eq!(value(&alpha.patch, "/spec/replicas"), Some(&json!(1)));
+    let alpha = workload::mutate::<StatefulSet>(statefulset("v1alpha1"), &Gates::default());
+    assert_eq!(value(&alpha, "/spec/replicas"), Some(json!(1)));
     assert!(
-        alpha.patch.iter().all(|operation| operation["path"] != "/metadata/annotations"),
+        operations(&alpha).iter().all(|operation| operation["path"] != "/metadata/annotations"),
         "{:?}",
         alpha.patch
     );
@@ -178,7 +177,7 @@ fn statefulset_defaults_in_both_versions_and_only_where_the_version_has_the_fiel
 #[test]
 fn as_99_an_update_that_leaves_the_template_alone_gets_no_change_at_all() {
     let mut request = statefulset("v1beta1");
-    for operation in workload::mutate::<StatefulSet>(&request, &Gates::default()).patch {
+    for operation in operations(&workload::mutate::<StatefulSet>(request.clone(), &Gates::default())) {
         let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
         request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
     }
@@ -188,15 +187,16 @@ fn as_99_an_update_that_leaves_the_template_alone_gets_no_change_at_all() {
     request.old = request.object.clone();
     request.object["spec"]["replicas"] = json!(5);
 
-    assert_eq!(workload::mutate::<StatefulSet>(&request, &Gates::default()).patch, Vec::<Value>::new());
+    assert_eq!(workload::mutate::<StatefulSet>(request, &Gates::default()).patch, Vec::new());
 }
 
 #[test]
 fn statefulset_refusal_has_kind_field_and_name_rule_only_for_new_objects() {
     let mut request = statefulset("v1beta1");
     request.name = "web.site".into();
-    let judge =
-        |judged: &Request| workload::validate::<StatefulSet>(judged, &Lookups::default(), &Gates::default());
+    let judge = |judged: &Request| {
+        workload::validate::<StatefulSet>(judged.clone(), &Lookups::default(), &Gates::default())
+    };
 
     let denial = judge(&request).denial.unwrap();
     assert_eq!((denial.code, denial.causes[0].field.as_str()), (422, "metadata.name"));

@@ -1,6 +1,8 @@
 //! Admission of workloads that are served as v1alpha1 and v1beta1: from the request, in either version, to the rules of the
 //! brain and back. Pure: what has to be looked up comes in with [`Lookups`].
 
+use std::borrow::Cow;
+
 use kruise_api::convert;
 use kruise_core::admission::{Fault, FaultKind, Faults};
 use kruise_core::gates::Gates;
@@ -68,26 +70,26 @@ pub enum Version {
 }
 
 /// Fills in defaults (CS-100, CS-101).
-pub fn mutate<R: Rules>(request: &Request, gates: &Gates) -> Answer {
+pub fn mutate<R: Rules>(mut request: Request, gates: &Gates) -> Answer {
     match request.operation {
         Operation::Create | Operation::Update => {}
         Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    match defaulted::<R>(request, gates) {
-        Ok(object) => Answer::patched(patch(&request.object, &object)),
+    match defaulted::<R>(&mut request, gates) {
+        Ok(object) => Answer::patched(patch(&request.object, object)),
         Err(denial) => Answer { denial: Some(denial), ..Answer::default() },
     }
 }
 
 /// Refuses what the schema cannot, and warns.
-pub fn validate<R: Rules>(request: &Request, lookups: &Lookups<R::Facts>, gates: &Gates) -> Answer {
+pub fn validate<R: Rules>(mut request: Request, lookups: &Lookups<R::Facts>, gates: &Gates) -> Answer {
     match request.operation {
         Operation::Create | Operation::Update => {}
         Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    match judged::<R>(request, lookups, gates) {
+    match judged::<R>(&mut request, lookups, gates) {
         Ok((faults, warnings)) => {
-            let denial = (!faults.is_empty()).then(|| invalid::<R>(request, &faults));
+            let denial = (!faults.is_empty()).then(|| invalid::<R>(&request, &faults));
             Answer { denial, warnings, patch: Vec::new() }
         }
         Err(denial) => Answer { denial: Some(denial), ..Answer::default() },
@@ -95,7 +97,7 @@ pub fn validate<R: Rules>(request: &Request, lookups: &Lookups<R::Facts>, gates:
 }
 
 /// The template with a volume for each claim, as the pods will have it; absent if the stored one is the same.
-pub fn template_to_try(request: &Request) -> Option<Value> {
+pub fn template_to_try(request: &Request) -> Option<Cow<'_, Value>> {
     let template = request.object.pointer("/spec/template")?;
     let claims = request.object.pointer("/spec/volumeClaimTemplates");
     let unchanged = Some(template) == request.old.pointer("/spec/template")
@@ -103,16 +105,17 @@ pub fn template_to_try(request: &Request) -> Option<Value> {
     if unchanged {
         return None;
     }
-    let mut template = template.clone();
     let names: Vec<&str> = claims
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter_map(|claim| claim.pointer("/metadata/name")?.as_str())
         .collect();
-    if !names.is_empty()
-        && let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut)
-    {
+    if names.is_empty() {
+        return Some(Cow::Borrowed(template));
+    }
+    let mut template = template.clone();
+    if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
         let volumes = spec.entry("volumes").or_insert_with(|| json!([]));
         if let Some(volumes) = volumes.as_array_mut() {
             // A claim replaces a volume of its name.
@@ -122,17 +125,18 @@ pub fn template_to_try(request: &Request) -> Option<Value> {
             ));
         }
     }
-    Some(template)
+    Some(Cow::Owned(template))
 }
 
-fn defaulted<R: Rules>(request: &Request, gates: &Gates) -> Result<Value, Denial> {
+/// Uses up the stored object.
+fn defaulted<R: Rules>(request: &mut Request, gates: &Gates) -> Result<Value, Denial> {
     let version = Version::of::<R>(request)?;
     let mut object = request.object.clone();
     if version == Version::V1alpha1 {
         R::complete_v1alpha1(&mut object);
     }
     let mut object = version.up(object)?;
-    let old = stored(version, &request.old)?;
+    let old = stored(version, request.old.take())?;
     if let Some(spec) = object.get_mut("spec") {
         R::default(version, spec, old.as_ref(), gates).map_err(|error| {
             let mut faults = Faults::default();
@@ -143,8 +147,9 @@ fn defaulted<R: Rules>(request: &Request, gates: &Gates) -> Result<Value, Denial
     version.down(object)
 }
 
+/// Uses up both objects.
 fn judged<R: Rules>(
-    request: &Request,
+    request: &mut Request,
     lookups: &Lookups<R::Facts>,
     gates: &Gates,
 ) -> Result<(Vec<Fault>, Vec<String>), Denial> {
@@ -154,8 +159,8 @@ fn judged<R: Rules>(
         let spec = request.object.get("spec").unwrap_or(&Value::Null);
         faults.extend(R::validate_v1alpha1(spec).iter().cloned());
     }
-    let object = version.up(request.object.clone())?;
-    let old = stored(version, &request.old)?;
+    let object = version.up(request.object.take())?;
+    let old = stored(version, request.old.take())?;
     let case = Case {
         name: &request.name,
         spec: object.get("spec").unwrap_or(&Value::Null),
@@ -169,11 +174,11 @@ fn judged<R: Rules>(
 }
 
 /// The stored spec as v1beta1.
-fn stored(version: Version, old: &Value) -> Result<Option<Value>, Denial> {
+fn stored(version: Version, old: Value) -> Result<Option<Value>, Denial> {
     if old.is_null() {
         return Ok(None);
     }
-    let mut old = version.up(old.clone())?;
+    let mut old = version.up(old)?;
     Ok(old.get_mut("spec").map(Value::take))
 }
 

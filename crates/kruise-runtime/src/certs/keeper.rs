@@ -18,6 +18,7 @@ use super::inject::{Address, Endpoint, Selections, configured, converted, select
 use super::material::{CA_CERT, Data, EXTERNAL_CA, Material, Serving as Leaf};
 use super::store::{Location, StoreError, Written, api, call, found};
 use crate::clock::Clock;
+use crate::metrics::{CertificateRead, Metrics};
 use crate::webhook::Serving;
 
 /// As the original looks again; changes wake us at once.
@@ -64,6 +65,7 @@ pub struct Keeper {
     pub convert_path: &'static str,
     pub serving: Serving,
     pub state: watch::Sender<State>,
+    pub metrics: Arc<Metrics>,
     /// Whoever leads says here which objects entries are asked about.
     pub selections: watch::Receiver<Selections>,
     /// Path of a cluster-wide object of our release: a configuration that we have to make anew is removed with it.
@@ -117,6 +119,9 @@ impl Keeper {
             Location::External { .. } => (Material::read_external(&data), data.get(EXTERNAL_CA)),
             Location::Secret { .. } | Location::Directory(_) => (Material::read(&data), data.get(CA_CERT)),
         };
+        let is_usable = material.serving.is_some();
+        let found = if is_usable { CertificateRead::Usable } else { CertificateRead::Unusable };
+        self.metrics.certificate_read(found);
         let serving = material.serving.ok_or_else(|| {
             StoreError::Unfit("there is no serving certificate with its key yet".to_owned())
         })?;

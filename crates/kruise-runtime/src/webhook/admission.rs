@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kruise_core::chain::Op;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ pub struct Answer {
     /// Absent: the request may pass.
     pub denial: Option<Denial>,
     /// JSON patch operations; empty for none.
-    pub patch: Vec<Value>,
+    pub patch: Vec<Op>,
     /// Shown to the user by kubectl; the API server cuts each at 256 characters.
     pub warnings: Vec<String>,
 }
@@ -121,7 +122,7 @@ impl Answer {
         Self::default()
     }
 
-    pub fn patched(patch: Vec<Value>) -> Self {
+    pub fn patched(patch: Vec<Op>) -> Self {
         Self { patch, ..Self::default() }
     }
 
@@ -142,7 +143,10 @@ impl Answer {
             fields.insert("status".to_owned(), denial.status());
         } else if !self.patch.is_empty() {
             fields.insert("patchType".to_owned(), json!("JSONPatch"));
-            fields.insert("patch".to_owned(), json!(STANDARD.encode(Value::Array(self.patch).to_string())));
+            fields.insert(
+                "patch".to_owned(),
+                json!(STANDARD.encode(serde_json::to_vec(&self.patch).unwrap_or_default())),
+            );
         }
         if !self.warnings.is_empty() {
             fields.insert("warnings".to_owned(), json!(self.warnings));
@@ -229,13 +233,13 @@ mod tests {
             let (asker, request) = read(&body(version)).unwrap();
             assert_eq!((request.operation, request.old), (Operation::Update, json!({"a": 2})));
 
-            let patch = vec![json!({"op": "add", "path": "/b", "value": 1})];
-            let review = Answer::patched(patch.clone()).review(&asker);
+            let review = Answer::patched(vec![Op::add("/b", 1)]).review(&asker);
 
             assert_eq!(review["apiVersion"], version);
             assert_eq!(review["response"]["uid"], "u1");
             let text = STANDARD.decode(review["response"]["patch"].as_str().unwrap()).unwrap();
-            assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), Value::Array(patch));
+            let patch = json!([{"op": "add", "path": "/b", "value": 1}]);
+            assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), patch);
         }
     }
 

@@ -1,57 +1,78 @@
 //! The JSON patch (RFC 6902) that turns one value into another and touches only what differs.
 
-use serde_json::{Value, json};
+use std::fmt::Write;
+
+use kruise_core::chain::Op;
+use serde_json::Value;
 
 /// Objects are compared by key, lists by position; a longer list gains items at its end, a shorter one loses them there.
-pub fn patch(old: &Value, new: &Value) -> Vec<Value> {
+/// What is new is moved out of `new`.
+pub fn patch(old: &Value, mut new: Value) -> Vec<Op> {
     let mut out = Vec::new();
-    compare("", old, new, &mut out);
+    compare(&mut String::new(), old, &mut new, &mut out);
     out
 }
 
-fn compare(path: &str, old: &Value, new: &Value, out: &mut Vec<Value>) {
+/// `path` is where we are; it is the same again at the end.
+fn compare(path: &mut String, old: &Value, new: &mut Value, out: &mut Vec<Op>) {
     match (old, new) {
         (Value::Object(before), Value::Object(after)) => {
             for (key, value) in before {
-                let place = format!("{path}/{}", escaped(key));
-                match after.get(key) {
-                    Some(other) => compare(&place, value, other, out),
-                    None => out.push(json!({"op": "remove", "path": place})),
-                }
+                at(path, key, |path| match after.get_mut(key) {
+                    Some(other) => compare(path, value, other, out),
+                    None => out.push(Op::Remove { path: path.clone() }),
+                });
             }
-            for (key, value) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
-                out.push(json!({"op": "add", "path": format!("{path}/{}", escaped(key)), "value": value}));
+            for (key, value) in after.iter_mut().filter(|(key, _)| !before.contains_key(*key)) {
+                at(path, key, |path| out.push(Op::add(path.clone(), value.take())));
             }
         }
         (Value::Array(before), Value::Array(after)) => {
-            for (position, (value, other)) in before.iter().zip(after).enumerate() {
-                compare(&format!("{path}/{position}"), value, other, out);
+            for (position, (value, other)) in before.iter().zip(after.iter_mut()).enumerate() {
+                let length = path.len();
+                // Writing to a String cannot fail.
+                let _infallible = write!(path, "/{position}");
+                compare(path, value, other, out);
+                path.truncate(length);
             }
             // From the end, so that the positions before stay what they are.
             for position in (after.len()..before.len()).rev() {
-                out.push(json!({"op": "remove", "path": format!("{path}/{position}")}));
+                out.push(Op::Remove { path: format!("{path}/{position}") });
             }
-            for value in after.iter().skip(before.len()) {
-                out.push(json!({"op": "add", "path": format!("{path}/-"), "value": value}));
+            for value in after.iter_mut().skip(before.len()) {
+                out.push(Op::add(format!("{path}/-"), value.take()));
             }
         }
-        _ if old != new => out.push(json!({"op": "replace", "path": path, "value": new})),
+        (_, other) if *old != *other => {
+            out.push(Op::Replace { path: path.clone(), value: other.take() });
+        }
         _ => {}
     }
 }
 
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// Works at a member of the object that the path leads to.
+fn at(path: &mut String, key: &str, work: impl FnOnce(&mut String)) {
+    let length = path.len();
+    path.push('/');
+    if key.contains(['~', '/']) {
+        path.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    } else {
+        path.push_str(key);
+    }
+    work(path);
+    path.truncate(length);
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
     /// Applies one operation; only what `patch` writes.
-    fn apply(target: &mut Value, operation: &Value) {
+    fn apply(target: &mut Value, operation: &Op) {
+        let operation = serde_json::to_value(operation).unwrap();
         let path = operation["path"].as_str().unwrap();
         let value = operation.get("value").cloned();
         let Some((parent, last)) = path.rsplit_once('/') else {
@@ -91,7 +112,7 @@ mod tests {
         #[test]
         fn patch_leads_from_old_to_new(old in values(), new in values()) {
             let mut result = old.clone();
-            for operation in patch(&old, &new) {
+            for operation in patch(&old, new.clone()) {
                 apply(&mut result, &operation);
             }
             prop_assert_eq!(result, new);
@@ -99,7 +120,7 @@ mod tests {
 
         #[test]
         fn nothing_changed_nothing_patched(value in values()) {
-            prop_assert!(patch(&value, &value).is_empty());
+            prop_assert!(patch(&value, value.clone()).is_empty());
         }
     }
 
@@ -109,11 +130,11 @@ mod tests {
         let new = json!({"spec": {"kept": {"deep": 1}, "list": [{"name": "a", "x/y": 1}], "replicas": 1}});
 
         assert_eq!(
-            patch(&old, &new),
-            [
-                json!({"op": "add", "path": "/spec/list/0/x~1y", "value": 1}),
-                json!({"op": "add", "path": "/spec/replicas", "value": 1}),
-            ]
+            json!(patch(&old, new)),
+            json!([
+                {"op": "add", "path": "/spec/list/0/x~1y", "value": 1},
+                {"op": "add", "path": "/spec/replicas", "value": 1},
+            ])
         );
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kruise_manager::{Ground, Settings, controllers_alone};
 use kruise_runtime::clock::Clock;
+use kruise_runtime::metrics::Metrics;
 use tokio::task::JoinHandle;
 
 use super::clock::WorldClock;
@@ -44,6 +45,7 @@ impl Slot {
         let ground = Ground {
             client: self.server.door(&link).client(),
             clock: Clock::from_fn(move || clock.now()),
+            metrics: Arc::new(Metrics::default()),
             seed,
             identity: format!("slot-{number}_{life:04}"),
         };

@@ -7,6 +7,7 @@ mod image;
 mod layer;
 pub mod program;
 mod reference;
+pub mod reproduce;
 pub mod shipped;
 mod standard;
 pub mod testapp;

@@ -17,12 +17,19 @@ pub const MANAGER: Program = Program { package: "kruise-manager", profile: "rele
 /// The manager for a test: the same program without the minutes of optimisation.
 pub const MANAGER_FOR_TESTS: Program = Program { package: "kruise-manager", profile: "testimage" };
 
-/// Builds a program with cargo, which knows when nothing changed, and returns its file. The same sources give the same
-/// bytes wherever the checkout and cargo's home are.
-pub fn build(program: Program) -> Result<PathBuf, TestbedError> {
-    // Both are true of the machine that compiled this file; the test cluster runs where it was compiled.
+/// The checkout that this program was compiled in; the test cluster runs where it was compiled.
+pub fn workspace() -> Result<PathBuf, TestbedError> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let workspace = workspace.canonicalize().map_err(TestbedError::io("finding the checkout"))?;
+    workspace.canonicalize().map_err(TestbedError::io("finding the checkout"))
+}
+
+/// Builds a program with cargo, which knows when nothing changed, and returns its file.
+pub fn build(program: Program) -> Result<PathBuf, TestbedError> {
+    build_in(program, &workspace()?)
+}
+
+/// The same sources give the same bytes wherever the checkout and cargo's home are.
+pub fn build_in(program: Program, workspace: &Path) -> Result<PathBuf, TestbedError> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     // A directory of its own: a `cargo` that waits for our tests may hold the lock of the usual one.
     let target = workspace.join("target").join(program.profile.replace("release", "image"));
@@ -39,7 +46,7 @@ pub fn build(program: Program) -> Result<PathBuf, TestbedError> {
         .args(["--target", &triple])
         .arg("--target-dir")
         .arg(&target)
-        .current_dir(&workspace)
+        .current_dir(workspace)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .env(
             "CFLAGS",

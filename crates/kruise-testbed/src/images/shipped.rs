@@ -14,6 +14,12 @@ pub const MANAGER_NAME: &str = "kruise/kruise-manager";
 /// Nobody, as the chart runs it.
 const USER: &str = "65534:65534";
 
+/// Where the chart looks for it.
+const PROGRAM: &str = "/manager";
+const TITLE: (&str, &str) = ("org.opencontainers.image.title", "kruise-manager");
+const LICENCE: (&str, &str) = ("org.opencontainers.image.licenses", "Apache-2.0");
+const VERSION: &str = "org.opencontainers.image.version";
+
 /// Names a static program to use instead of building one.
 const PREBUILT: &str = "KRUISE_MANAGER_PROGRAM";
 
@@ -23,18 +29,23 @@ pub fn manager(tag: &str, manager: Program) -> Result<Image, TestbedError> {
         Some(path) => PathBuf::from(path),
         None => program::build(manager)?,
     };
-    let bytes = fs::read(&path).map_err(TestbedError::io(format!("reading {}", path.display())))?;
+    image_of(tag, &path)
+}
+
+/// The image that holds this program.
+pub fn image_of(tag: &str, program: &Path) -> Result<Image, TestbedError> {
+    let bytes = fs::read(program).map_err(TestbedError::io(format!("reading {}", program.display())))?;
     Ok(image(tag, bytes))
 }
 
 fn image(tag: &str, program: Vec<u8>) -> Image {
     Image::new(&format!("{MANAGER_NAME}:{tag}"))
-        .program("/manager", program)
-        .entrypoint(["/manager"])
+        .program(PROGRAM, program)
+        .entrypoint([PROGRAM])
         .user(USER)
-        .label("org.opencontainers.image.title", "kruise-manager")
-        .label("org.opencontainers.image.licenses", "Apache-2.0")
-        .label("org.opencontainers.image.version", tag)
+        .label(TITLE.0, TITLE.1)
+        .label(LICENCE.0, LICENCE.1)
+        .label(VERSION, tag)
 }
 
 /// Writes an OCI layout that every engine can read: `skopeo copy oci:DIR:TAG …`, `ctr images import` of its tar.
@@ -69,7 +80,36 @@ pub fn write_layout(built: &BuiltImage, dir: &Path) -> Result<(), TestbedError> 
 mod tests {
     use serde_json::Value;
 
+    use super::super::program::MANAGER;
     use super::*;
+
+    /// There is no engine here to build it with, so that what it says is compared with what we build.
+    #[test]
+    fn dockerfile_makes_what_we_make() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Dockerfile");
+        let text = fs::read_to_string(file).unwrap().replace("\\\n", " ");
+        let (build, ship) = text.split_once("\nFROM scratch\n").unwrap();
+        let lines: Vec<&str> = ship.lines().filter(|line| !line.is_empty()).collect();
+        let quoted = |(name, value): (&str, &str)| format!("{name}=\"{value}\"");
+
+        let expected = [
+            "ARG VERSION=dev".to_owned(),
+            format!("COPY --from=build {PROGRAM} {PROGRAM}"),
+            format!("LABEL {}", quoted(TITLE)),
+            format!("LABEL {}", quoted(LICENCE)),
+            format!("LABEL {VERSION}=\"${{VERSION}}\""),
+            format!("USER {USER}"),
+            format!("ENTRYPOINT [\"{PROGRAM}\"]"),
+        ];
+        assert_eq!(lines, expected);
+        let words: Vec<&str> = build.split_whitespace().collect();
+        for needed in ["cargo build", "--locked", &format!("--package {}", MANAGER.package), "--target"] {
+            assert!(words.join(" ").contains(needed), "{needed}: {build}");
+        }
+        assert!(words.contains(&format!("--{}", MANAGER.profile).as_str()), "the same profile");
+        assert!(build.contains("-Ctarget-feature=+crt-static"), "a static program");
+        assert!(build.contains("SOURCE_DATE_EPOCH=0") && build.contains("--remap-path-prefix="));
+    }
 
     #[test]
     fn layout_holds_what_its_index_names_and_is_the_same_every_time() {

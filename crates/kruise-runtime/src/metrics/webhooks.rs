@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::metrics::{Page, Times};
+use super::page::{Page, Times};
 
 /// One answered question about an object, by what can be told apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,12 +68,12 @@ impl WebhookCounts {
     }
 
     pub fn render(&self, page: &mut Page) {
-        page.family("controller_runtime_webhook_requests_total", "counter", "Webhook requests by code");
+        page.family("controller_runtime_webhook_requests_total");
         for ((path, code), count) in &self.answers {
             let labels = format!("code=\"{code}\",webhook=\"{path}\"");
             page.line("controller_runtime_webhook_requests_total", &labels, count);
         }
-        page.family("controller_runtime_webhook_requests_in_flight", "gauge", "Requests being answered");
+        page.family("controller_runtime_webhook_requests_in_flight");
         for (path, counts) in &self.paths {
             let labels = format!("webhook=\"{path}\"");
             page.line("controller_runtime_webhook_requests_in_flight", &labels, counts.in_flight);
@@ -81,16 +81,12 @@ impl WebhookCounts {
         for family in
             ["controller_runtime_webhook_latency_seconds", "kruise_webhook_admission_duration_seconds"]
         {
-            page.family(family, "histogram", "Time per webhook request");
+            page.family(family);
             for (path, counts) in &self.paths {
                 page.histogram(family, &format!("webhook=\"{path}\""), &counts.times);
             }
         }
-        page.family(
-            "kruise_webhook_admission_requests_total",
-            "counter",
-            "Admission requests by what was said",
-        );
+        page.family("kruise_webhook_admission_requests_total");
         for (one, count) in &self.admissions {
             let allowed = one.allowed == Allowed::Yes;
             let labels = format!(
@@ -99,7 +95,6 @@ impl WebhookCounts {
             );
             page.line("kruise_webhook_admission_requests_total", &labels, count);
         }
-        page.family("controller_runtime_webhook_panics_total", "counter", "Webhooks that panicked");
-        page.line("controller_runtime_webhook_panics_total", "", self.panics);
+        page.single("controller_runtime_webhook_panics_total", self.panics);
     }
 }
