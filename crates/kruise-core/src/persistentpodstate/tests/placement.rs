@@ -130,7 +130,8 @@ fn pp_22_placing_comes_after_the_readiness_gate() {
     let pod = json!({"metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {}});
     let placing: Step<'_> = &|seen| seen["spec"]["sawGates"] = seen["spec"]["readinessGates"].clone();
 
-    let admitted = admit(&pod, &Gates::default(), Steps { place: Some(placing) });
+    let steps = Steps { suffix: &String::new, place: Some(placing) };
+    let admitted = admit(&pod, &Gates::default(), steps).unwrap();
 
     assert_eq!(admitted["spec"]["sawGates"], json!([{"conditionType": "KruisePodReady"}]));
 }
