@@ -17,8 +17,8 @@ use crate::gates::{Gate, Gates};
 use crate::inplace::{Blocked, Change};
 use crate::quantity::Quantity;
 use crate::revision::Unreadable;
+use crate::rollout::ROLLING;
 
-const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 /// A pod that is not available after five minutes of readiness is a mistake in the spec.
 const MIN_READY_SECONDS_MAX: i64 = 300;
 /// Pods and labels carry the name; the API server takes no longer label values.

@@ -68,12 +68,12 @@ pub fn crash_everywhere(
         }
         results
     };
-    let results: Vec<(usize, Result<(), Story>)> = side_by_side(&work).into_iter().flatten().collect();
+    let results: Vec<(usize, Result<(), Box<Story>>)> = side_by_side(&work).into_iter().flatten().collect();
     let mut table: Vec<Points> = calm.iter().map(Points::of).collect();
     for (scenario, result) in results {
         match (table.get_mut(scenario), result) {
             (Some(line), Ok(())) => line.covered += 1,
-            (_, Err(story)) => stories.push(story),
+            (_, Err(story)) => stories.push(*story),
             (None, Ok(())) => {}
         }
     }
@@ -82,8 +82,8 @@ pub fn crash_everywhere(
 
 fn points(calm: &[Calm]) -> Vec<Point> {
     let mut points = Vec::new();
-    for (scenario, calm) in calm.iter().enumerate() {
-        for write in 1..=calm.writes {
+    for (scenario, one) in calm.iter().enumerate() {
+        for write in 1..=one.writes {
             for blow in [Blow::CrashBefore, Blow::CrashAfter] {
                 points.push(Point { scenario, plan: Plan::crash(write, blow) });
             }
@@ -92,7 +92,7 @@ fn points(calm: &[Calm]) -> Vec<Point> {
     points
 }
 
-fn crash(calm: &Calm, point: &Point, progress: &Progress, flags: &Flags) -> Result<(), Story> {
+fn crash(calm: &Calm, point: &Point, progress: &Progress, flags: &Flags) -> Result<(), Box<Story>> {
     let run = Run { plan: point.plan.clone(), ..calm.run.clone() };
     let outcome = run.go(flags);
     progress.count(&run, &outcome);
@@ -102,7 +102,7 @@ fn crash(calm: &Calm, point: &Point, progress: &Progress, flags: &Flags) -> Resu
     }
     let mut story = if outcome.faults.is_empty() { Story::of(&run, flags) } else { shrink(&run, flags) };
     story.faults = faults;
-    Err(story)
+    Err(Box::new(story))
 }
 
 /// Besides what every run must keep: the same end, and no more writes than a second start explains.

@@ -1,5 +1,8 @@
+use std::time::Duration;
+
 use super::*;
-use crate::world::faults::{Blow, Plan};
+use crate::world::Flags;
+use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
 use crate::world::scenario::{Kind, scenario};
 
 /// The smallest scenario of each kind; `make sim` does all of them.
@@ -37,7 +40,7 @@ fn shrinking_keeps_what_a_failure_needs() {
     run.plan.faults = [Blow::CrashBefore, Blow::AnswerLost]
         .into_iter()
         .enumerate()
-        .map(|(at, blow)| crate::world::faults::Fault::AtWrite(2 + u64::try_from(at).unwrap(), blow))
+        .map(|(at, blow)| Fault::AtWrite(2 + u64::try_from(at).unwrap(), blow))
         .collect();
     // A scenario that can never reach its goal fails without any fault.
     run.scenario.steps.push(crate::world::scenario::Step::Edit(crate::world::scenario::replicas(9)));
@@ -46,4 +49,36 @@ fn shrinking_keeps_what_a_failure_needs() {
 
     assert!(story.run.plan.faults.is_empty(), "{}", story.run.plan);
     assert!(story.to_string().contains("replay: make sim-replay RUN=CloneSet/create SEED=1"));
+}
+
+fn ends_well(run: &Run, flags: &Flags) {
+    let outcome = run.go(flags);
+    assert!(outcome.faults.is_empty(), "{}", shrink(run, flags));
+}
+
+/// A write that its manager gave up arrives 35 seconds later, when the update it belonged to was called off, whichever write it is:
+/// no container is restarted under traffic. Found with seed 255.
+#[test]
+fn sm_27_late_writes_restart_nothing_that_serves() {
+    let flags = Flags::default();
+    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+        let calm = Run::new(scenario(kind, "rollback"), 255, Plan::default()).go(&flags);
+        assert!(calm.writes > 15, "{} writes", calm.writes);
+        for write in 1..=calm.writes {
+            let late = Plan::crash(write, Blow::Ghost(Duration::from_secs(35)));
+            ends_well(&Run::new(scenario(kind, "rollback"), 255, late), &flags);
+        }
+    }
+}
+
+/// The plan of seed 255 as it was found.
+#[test]
+fn seed_255_pod_in_service_is_not_restarted_by_a_late_write() {
+    let faults = vec![
+        Fault::AtTime(Duration::from_millis(55_750), Turn::DeletePod(Grace::Denied)),
+        Fault::AtWrite(24, Blow::CrashAfter),
+        Fault::AtWrite(1, Blow::Lost),
+        Fault::AtWrite(19, Blow::Ghost(Duration::from_millis(35_059))),
+    ];
+    ends_well(&Run::new(scenario(Kind::CloneSet, "bad-edit"), 255, Plan { faults }), &Flags::default());
 }

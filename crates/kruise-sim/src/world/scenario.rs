@@ -139,7 +139,7 @@ const RECREATE: &str = "ReCreate";
 
 fn workload(kind: Kind, count: u32) -> Value {
     let mut object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": kind.word(), "metadata": {"name": "web"},
+        "apiVersion": format!("{}/v1beta1", kruise_api::names::APPS_GROUP), "kind": kind.word(), "metadata": {"name": "web"},
         "spec": {
             "replicas": count,
             "selector": {"matchLabels": {"app": "web"}},

@@ -167,6 +167,7 @@ impl Book {
             }
             (What::Modified, _, Some(old)) => {
                 if old.version != new.version {
+                    self.check_drained(old);
                     self.check_update(change.event.object.uid(), old, new);
                 }
                 if old.is_available() && (!new.is_available() || old.version != new.version) {
