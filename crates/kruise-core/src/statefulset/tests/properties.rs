@@ -322,7 +322,7 @@ proptest! {
             ["PreparingUpdate", "Updating", "Updated"].contains(&state)
         };
         let down = moment.slots.iter().filter(|slot| {
-            moment.world.pods.get(&name(*slot)).is_some_and(|pod| !is_moving(pod)) && !moment.is_available(&name(*slot))
+            moment.world.pods.get(&name(**slot)).is_some_and(|pod| !is_moving(pod)) && !moment.is_available(&name(**slot))
         });
         // Pods are looked at upward: those below the new ones count, and all new ones.
         let highest = created(&moment.plan).iter().filter_map(|(one, _)| moment.slots.iter().position(|slot| name(*slot) == *one)).max();
