@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
+.PHONY: help run demo test check sim sim-long sim-replay test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
 
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
@@ -10,6 +10,11 @@ REPLICAS ?= 300
 WORKLOADS ?= 1
 # cloneset or statefulset
 KIND ?= cloneset
+
+# make sim-long, make sim-replay
+DURATION ?= 3600
+FROM ?= 1000000
+SEED ?= 1
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +33,15 @@ check: ## Format, lints, architecture, generated files
 
 test-unit: ## Unit and property tests
 	@cargo run --quiet --package xtask -- test unit
+
+sim: ## Simulated worlds: a crash at every write of every scenario, and fixed seeds
+	@cargo run --quiet --package xtask -- test sim
+
+sim-long: ## Simulated worlds from ever new seeds (DURATION=3600 seconds, FROM=1000000 the first seed)
+	@cargo run --quiet --profile sim --package kruise-sim -- long --seconds $(DURATION) --from $(FROM)
+
+sim-replay: ## One simulated run again, with its log (SEED=7; RUN=CloneSet/in-place WRITE=5 AFTER=--after for a crash)
+	@cargo run --quiet --profile sim --package kruise-sim -- replay --seed $(SEED) $(if $(RUN),--run $(RUN)) $(if $(WRITE),--write $(WRITE)) $(AFTER)
 
 test-cluster: ## Tests on the real control plane
 	@cargo run --quiet --package xtask -- test cluster

@@ -3,8 +3,10 @@
 //! Lives here: the kubelet model, the simulated API server, its actors and its faults.
 //! Must not live here: anything that ships in a production image.
 
+pub mod campaign;
 pub mod kubelet;
 pub mod model;
+pub mod planted;
 pub mod rng;
 pub mod server;
 pub mod world;

@@ -16,6 +16,7 @@ const NODE: &str = "node-tests";
 pub enum Part {
     Check,
     Unit,
+    Sim,
     Cluster,
     Node,
 }
@@ -37,8 +38,10 @@ struct Counts {
 
 /// Runs the given part, or all. A failing part does not keep the later ones from being run.
 pub fn run(only: Option<Part>) -> anyhow::Result<()> {
-    let parts =
-        only.map_or_else(|| vec![Part::Check, Part::Unit, Part::Cluster, Part::Node], |part| vec![part]);
+    let parts = only.map_or_else(
+        || vec![Part::Check, Part::Unit, Part::Sim, Part::Cluster, Part::Node],
+        |part| vec![part],
+    );
     let mut outcomes = Vec::new();
     for part in parts {
         for (name, step) in part.steps() {
@@ -85,6 +88,9 @@ impl Part {
                     all.env("PROPTEST_RNG_SEED", "20261115");
                 }
                 tests(&mut all)
+            })],
+            Self::Sim => vec![("simulated worlds", || {
+                tool(cargo().args(["run", "--quiet", "--package", "kruise-sim", "--", "check"]))
             })],
             Self::Cluster => vec![
                 ("Kubernetes parts", || tool(&mut testbed(&["build", "etcd", "kubernetes", "helm"]))),
@@ -183,7 +189,27 @@ impl std::fmt::Display for Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::{CLUSTER, Counts, NODE};
+
+    /// PL-B14: a suite is found by its folder, so that none can be forgotten.
+    #[test]
+    fn pl_b14_every_folder_of_tests_is_run() {
+        let mut names: Vec<String> = std::fs::read_dir(crate::root().join("tests"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path().join("Cargo.toml"))
+            .map(|manifest| {
+                let text = std::fs::read_to_string(manifest).unwrap();
+                text.lines()
+                    .find_map(|line| line.strip_prefix("name = "))
+                    .unwrap()
+                    .trim_matches('"')
+                    .to_owned()
+            })
+            .collect();
+        names.sort();
+
+        assert_eq!(names, [CLUSTER, NODE]);
+    }
 
     #[test]
     fn closing_lines_are_added_up() {

@@ -74,10 +74,10 @@ pub fn drains(pod: &PodView, change: &Change) -> bool {
 pub fn start(pod: &PodView, job: &Job<'_>, now: Timestamp) -> Vec<Write> {
     let change = unfinished(pod).then(job.change.clone());
     let mut writes = Vec::new();
+    let mut drain = Edit::of(pod);
     if drains(pod, &change) {
-        let mut drain = Edit::of(pod);
         readiness::start_update(&mut drain, now);
-        writes.extend(drain.write(Guard::Identity));
+        writes.extend(drain.write(Guard::Version));
     }
     let mut edit = Edit::of(pod);
     edit.label(labels::REVISION, job.revision_label);
@@ -101,7 +101,12 @@ pub fn start(pod: &PodView, job: &Job<'_>, now: Timestamp) -> Vec<Write> {
         Grace::drop(&mut edit);
         writes.extend(apply_batch(&mut edit, &mut state, change, job.resize, now));
     }
-    writes.extend(edit.write(Guard::Identity));
+    // A request that reaches the server long after it was given up must not restart a pod that is in service again.
+    writes.extend(if writes.is_empty() {
+        edit.write(Guard::Version)
+    } else {
+        edit.write_after(&drain, conditions::IN_PLACE_UPDATE_READY)
+    });
     writes
 }
 

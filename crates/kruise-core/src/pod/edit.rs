@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
 use super::view::{Condition, PodView, Status};
-use crate::chain::{Op, Part, Patch, Resource, Write};
+use crate::chain::{Act, Op, Part, Patch, Resource, Write};
 use crate::time;
 
 /// Changes of one pod that travel in one write.
@@ -151,6 +151,32 @@ impl<'a> Edit<'a> {
             Patch::Strategic(self.strategic())
         };
         Some(Write::patch(Resource::Pod, self.pod.name.as_str(), part, patch))
+    }
+
+    /// The write that follows an earlier one on the same version of the pod: only while the condition still says what that
+    /// one made it say.
+    pub fn write_after(&self, earlier: &Self, kind: &str) -> Option<Write> {
+        let mut write = self.write(Guard::Identity)?;
+        if let (Act::Patch { patch: Patch::Json(ops), .. }, Some(condition)) =
+            (&mut write.act, earlier.current(kind))
+        {
+            let path = format!("/status/conditions/{}", earlier.position(kind));
+            let value = wire(condition);
+            let fields = ["type", "status", "lastTransitionTime"].into_iter();
+            let tests = fields
+                .filter_map(|field| Some(Op::test(&format!("{path}/{field}"), value.get(field)?.clone())));
+            ops.splice(1..1, tests);
+        }
+        Some(write)
+    }
+
+    /// Where a condition stands once this is written: in its place, or behind all that are there.
+    fn position(&self, kind: &str) -> usize {
+        let place = |wanted: &str| self.pod.conditions.iter().position(|one| one.kind.as_ref() == wanted);
+        place(kind).unwrap_or_else(|| {
+            let new = self.conditions.keys().filter(|one| place(one).is_none() && one.as_ref() < kind);
+            self.pod.conditions.len() + new.count()
+        })
     }
 
     /// Adding a map, a list or a list item without knowing the version could overwrite or double what came meanwhile.

@@ -129,6 +129,9 @@ pub fn validate_name(name: &str) -> Faults {
 /// Things that work but will surprise.
 pub fn warn(name: &str, spec: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = Vec::new();
+    for path in ["/updateStrategy/rollingUpdate/maxUnavailable", "/scaleStrategy/maxUnavailable"] {
+        warnings.extend(workload::rounds_to_zero(spec, path, "it counts as 1"));
+    }
     if name.len() + HASH_BYTES > LABEL_BYTES_MAX {
         warnings.push(format!(
             "metadata.name has {} characters: with more than {} the label controller-revision-hash can become too long and \

@@ -31,7 +31,7 @@ pub use failure::{Cause, Failure};
 pub use link::{Calm, Fate, Link, Weather};
 pub use request::{Call, Options, Part, Shape, Trial, Verb};
 pub use resources::{Kind, KindId};
-pub use service::Door;
+pub use service::{Door, GHOST};
 pub use state::{Answer, Change, Entry, Now, Observer, State, seconds};
 pub use store::{Event, Name, Object, Store, What};
 

@@ -22,6 +22,9 @@ use super::watch;
 /// The version that the server says it has: new enough for everything we look for.
 const MINOR: &str = "36";
 
+/// Who makes writes that arrive after their client stopped waiting for them.
+pub const GHOST: &str = "ghost";
+
 /// One client's door to the server.
 #[derive(Clone)]
 pub struct Door {
@@ -69,11 +72,11 @@ impl Door {
                 std::future::pending().await
             }
             Fate::Ghost(delay) => {
-                let (server, who) = (self.server.clone(), self.link.who);
+                let server = self.server.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(delay).await;
                     // Nobody hears the answer, whatever it is.
-                    drop(server.ask(who, &call));
+                    drop(server.ask(GHOST, &call));
                 });
                 std::future::pending().await
             }

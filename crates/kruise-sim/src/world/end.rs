@@ -87,8 +87,9 @@ pub fn goal(server: &Server, scenario: &Scenario) -> Result<(), String> {
     let Some(set) = set else { return Err("the workload is gone".into()) };
     let number = |pointer: &str| set.value.pointer(pointer).and_then(Value::as_i64);
     let wanted = number("/spec/replicas").unwrap_or(1);
-    let pods: Vec<&std::sync::Arc<Object>> =
-        state.store.list(kinds.pods.id, "default").map(|(_, pod)| pod).collect();
+    // Failed pods of a CloneSet stay for whoever wants to know why (CS-6).
+    let pods = state.store.list(kinds.pods.id, "default").map(|(_, pod)| pod);
+    let pods: Vec<&std::sync::Arc<Object>> = pods.filter(|pod| !super::rules::is_over(pod)).collect();
     let ready = pods.iter().filter(|pod| super::rules::is_available(pod)).count();
     let ready = i64::try_from(ready).unwrap_or(i64::MAX);
     let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);

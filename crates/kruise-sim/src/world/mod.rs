@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::kubelet::{Behaviour, Knobs, Rule, Which};
+use crate::planted::Bug;
 use crate::rng::Rng;
 use crate::server::{Call, Entry, Server, Verb, resources};
 use actors::{Actors, Kinds, SharedKnobs};
@@ -46,7 +47,10 @@ pub struct Run {
     pub scenario: Scenario,
     pub seed: u64,
     pub plan: Plan,
+    pub lease: Lease,
     pub log: Log,
+    /// The manager has this defect.
+    pub bug: Option<&'static Bug>,
 }
 
 /// Whether writes are remembered.
@@ -73,26 +77,54 @@ pub struct Outcome {
     pub log: Vec<String>,
 }
 
-/// Flags of every simulated manager: those of a real one, with a lease that is looked at less often.
-pub fn settings() -> Arc<Settings> {
-    Arc::new(Settings::read(&["--leader-election-retry-period=5s"]))
+/// The flags of simulated managers, read once.
+pub struct Flags {
+    leading: Arc<Settings>,
+    alone: Arc<Settings>,
+}
+
+/// Whether managers compete for a lease. Without it a run costs half as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lease {
+    Held,
+    Unused,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            // Looked at less often than usual: nothing else in a run is so frequent.
+            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s"])),
+            alone: Arc::new(Settings::read(&["--enable-leader-election=false"])),
+        }
+    }
 }
 
 impl Run {
     pub fn new(scenario: Scenario, seed: u64, plan: Plan) -> Self {
-        Self { scenario, seed, plan, log: Log::Dropped }
+        Self { scenario, seed, plan, lease: Lease::Held, log: Log::Dropped, bug: None }
+    }
+
+    /// How long nothing moves when it is over.
+    fn quiet(&self) -> Duration {
+        let crashes_only = self.plan.faults.iter().all(|fault| fault.name().starts_with("crash"));
+        if crashes_only { QUIET } else { QUIET_AFTER_FAULTS }
     }
 
     /// Runs to the end on this thread.
-    pub fn go(&self, settings: &Arc<Settings>) -> Outcome {
+    pub fn go(&self, flags: &Flags) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         match runtime {
-            Ok(runtime) => runtime.block_on(self.simulate(settings)),
+            Ok(runtime) => runtime.block_on(self.simulate(flags)),
             Err(error) => Outcome::failed(format!("no runtime: {error}")),
         }
     }
 
-    async fn simulate(&self, settings: &Arc<Settings>) -> Outcome {
+    async fn simulate(&self, flags: &Flags) -> Outcome {
+        let settings = match self.lease {
+            Lease::Held => &flags.leading,
+            Lease::Unused => &flags.alone,
+        };
         match World::new(self, settings) {
             Some(world) => world.run(self).await,
             None => Outcome::failed("the server lacks a kind".into()),
@@ -149,6 +181,7 @@ impl World {
             clock: clock.clone(),
             storm: storm.clone(),
             settings: Arc::clone(settings),
+            bug: run.bug,
             number: 0,
         };
         Some(Self {
@@ -213,9 +246,11 @@ impl World {
         self.server
             .ask("user", &create)
             .map_err(|failure| format!("the scenario is refused: {}", failure.message))?;
-        for step in &run.scenario.steps {
+        let last = run.scenario.steps.len().saturating_sub(1);
+        for (position, step) in run.scenario.steps.iter().enumerate() {
             match step {
-                Step::Settle => self.settle(run).await?,
+                Step::Settle if position < last => self.settle(Instant::now(), QUIET).await?,
+                Step::Settle => self.settle(self.start + run.plan.ends(), run.quiet()).await?,
                 Step::Wait(time) => tokio::time::sleep(*time).await,
                 Step::Edit(patch) => {
                     let edit = Call::object(Verb::MergePatch, self.set, ("default", "web"), patch.clone());
@@ -234,14 +269,8 @@ impl World {
         Ok(())
     }
 
-    /// Waits until nothing has moved for long enough and no fault is to come.
-    async fn settle(&self, run: &Run) -> Result<(), String> {
-        let calm = self.start + run.plan.ends();
-        let quiet = if run.plan.faults.iter().all(|fault| fault.name().starts_with("crash")) {
-            QUIET
-        } else {
-            QUIET_AFTER_FAULTS
-        };
+    /// Waits until nothing has moved for long enough, not before `calm`.
+    async fn settle(&self, calm: Instant, quiet: Duration) -> Result<(), String> {
         loop {
             let now = Instant::now();
             let until = self.ledger.moved().max(calm.min(now)) + quiet;

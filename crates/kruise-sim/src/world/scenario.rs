@@ -32,6 +32,16 @@ pub enum Step {
     SpecifyDelete,
 }
 
+impl Step {
+    /// Whether pods change because of it.
+    pub fn is_rollout(&self) -> bool {
+        match self {
+            Self::Edit(_) | Self::SpecifyDelete => true,
+            Self::Settle | Self::Wait(_) => false,
+        }
+    }
+}
+
 /// The name of every scenario, in the order of [`all`].
 pub const NAMES: [&str; 12] = [
     "create",
@@ -129,7 +139,7 @@ const RECREATE: &str = "ReCreate";
 
 fn workload(kind: Kind, count: u32) -> Value {
     let mut object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": kind.word(), "metadata": {"name": "web"},
+        "apiVersion": format!("{}/v1beta1", kruise_api::names::APPS_GROUP), "kind": kind.word(), "metadata": {"name": "web"},
         "spec": {
             "replicas": count,
             "selector": {"matchLabels": {"app": "web"}},

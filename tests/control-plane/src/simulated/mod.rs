@@ -49,14 +49,14 @@ async fn simulated_server_answers_like_the_real_one() {
     let mut differences = Vec::new();
     let steps = requests::all();
     for step in &steps {
-        let (expected, said) = (real.ask(step).await, simulated.ask(step).await);
-        if expected != said {
+        let (expected, given) = (real.ask(step).await, simulated.ask(step).await);
+        if expected != given {
             let show = |said: &Said| serde_json::to_string_pretty(&json!([said.code, said.bodies])).unwrap();
             differences.push(format!(
                 "── {}\nreal: {}\nsimulated: {}",
                 step.name,
                 show(&expected),
-                show(&said)
+                show(&given)
             ));
         }
     }
@@ -95,7 +95,7 @@ impl Side {
                 }
             }
         }
-        Said { code, bodies: bodies.into_iter().map(|body| self.normal(body)).collect() }
+        Said { code, bodies: bodies.into_iter().map(|one| self.normal(one)).collect() }
     }
 
     /// Puts in what earlier answers of this server said.

@@ -58,10 +58,10 @@ const WHOLE: &str = "application/json";
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 pub fn all() -> Vec<Step> {
-    [pods(), pod_ends(), claims(), revisions(), leases_and_events(), clonesets(), statefulsets(), watches()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let pods = [pods(), pods_patched(), pod_parts(), pod_ends(), pods_resized_and_evicted()];
+    let others = [claims(), revisions(), leases_and_events()];
+    let ours = [clonesets(), clonesets_end(), statefulsets(), watches()];
+    pods.into_iter().chain(others).chain(ours).flatten().collect()
 }
 
 fn step(name: &'static str, asked: Asked, path: impl Into<String>, body: Value) -> Step {
@@ -84,9 +84,8 @@ fn pod(metadata: &Value) -> Value {
 }
 
 fn pods() -> Vec<Step> {
-    use Asked::{Create, Get, JsonPatch, MergePatch, StrategicPatch, Update};
-    let (a, status) = (format!("{PODS}/a"), format!("{PODS}/a/status"));
-    let condition = json!({"type": "InPlaceUpdateReady", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    use Asked::{Create, Get};
+    let a = format!("{PODS}/a");
     vec![
         step("pod", Create, PODS, pod(&json!({"name": "a", "labels": {"one": "1"}, "generateName": "a-"}))),
         step("pod exists", Create, PODS, pod(&json!({"name": "a"}))),
@@ -105,6 +104,13 @@ fn pods() -> Vec<Step> {
             json!({"metadata": {"name": "x"}, "spec": {"containers": []}}),
         ),
         briefly(step("pod read briefly", Get, &*a, Value::Null)),
+    ]
+}
+
+fn pods_patched() -> Vec<Step> {
+    use Asked::{Get, JsonPatch, MergePatch};
+    let a = format!("{PODS}/a");
+    vec![
         briefly(step(
             "image by JSON patch",
             JsonPatch,
@@ -153,6 +159,15 @@ fn pods() -> Vec<Step> {
             &*a,
             json!({"metadata": {"uid": "other", "labels": {"x": "y"}}}),
         ),
+    ]
+}
+
+/// Status and spec, each by its endpoint.
+fn pod_parts() -> Vec<Step> {
+    use Asked::{Get, JsonPatch, MergePatch, StrategicPatch, Update};
+    let (a, status) = (format!("{PODS}/a"), format!("{PODS}/a/status"));
+    let condition = json!({"type": "InPlaceUpdateReady", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    vec![
         step(
             "condition by strategic patch",
             StrategicPatch,
@@ -210,16 +225,12 @@ fn pods() -> Vec<Step> {
 
 /// Deletion in all its forms.
 fn pod_ends() -> Vec<Step> {
-    use Asked::{Create, Delete, Get, JsonPatch, MergePatch, StrategicPatch};
+    use Asked::{Create, Delete, Get, JsonPatch, MergePatch};
     let (a, bound) = (format!("{PODS}/a"), format!("{PODS}/bound"));
     let delete = json!({"preconditions": {"uid": "<uid of bound>"}, "propagationPolicy": "Background"});
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": "nowhere"});
     let binding =
         json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "bound"}, "target": target});
-    let resized = json!({"resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m"}}});
-    let mut sized = pod(&json!({"name": "sized"}));
-    sized["spec"]["containers"] =
-        json!([{"name": "main", "image": "nginx:1.25", "resources": {"limits": {"cpu": "100m"}}}]);
     vec![
         step("another uid", Delete, &*a, json!({"preconditions": {"uid": "other"}})),
         step(
@@ -263,6 +274,16 @@ fn pod_ends() -> Vec<Step> {
             ]),
         ),
         step("gone with it", Get, &*bound, Value::Null),
+    ]
+}
+
+fn pods_resized_and_evicted() -> Vec<Step> {
+    use Asked::{Create, Get, StrategicPatch};
+    let resized = json!({"resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m"}}});
+    let mut sized = pod(&json!({"name": "sized"}));
+    sized["spec"]["containers"] =
+        json!([{"name": "main", "image": "nginx:1.25", "resources": {"limits": {"cpu": "100m"}}}]);
+    vec![
         step("sized", Create, PODS, sized),
         step(
             "resized",
@@ -389,10 +410,10 @@ fn cloneset(metadata: &Value, more: &Value) -> Value {
     json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": metadata, "spec": spec, "status": {"replicas": 9}})
 }
 
+/// Ours: made, refused, counted.
 fn clonesets() -> Vec<Step> {
-    use Asked::{Create, Delete, Get, JsonPatch, MergePatch, StrategicPatch, Update};
-    let (web, status, scale) =
-        (format!("{CLONESETS}/web"), format!("{CLONESETS}/web/status"), format!("{CLONESETS}/web/scale"));
+    use Asked::{Create, MergePatch, StrategicPatch};
+    let (web, status) = (format!("{CLONESETS}/web"), format!("{CLONESETS}/web/status"));
     let counted = json!({"status": {
         "observedGeneration": 1, "replicas": 3, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 3,
         "updatedReadyReplicas": 1, "labelSelector": "app=web", "currentRevision": "web-1", "updateRevision": "web-1",
@@ -440,6 +461,15 @@ fn clonesets() -> Vec<Step> {
         step("label is no generation", MergePatch, &*web, json!({"metadata": {"labels": {"a": "b"}}})),
         step("set patched wrongly", MergePatch, &*web, json!({"spec": {"replicas": "x"}})),
         step("strategic patch of a set", StrategicPatch, &*web, json!({"spec": {"replicas": 1}})),
+    ]
+}
+
+/// Ours: changed by others, scaled, listed, deleted.
+fn clonesets_end() -> Vec<Step> {
+    use Asked::{Delete, Get, JsonPatch, MergePatch, Update};
+    let (web, status, scale) =
+        (format!("{CLONESETS}/web"), format!("{CLONESETS}/web/status"), format!("{CLONESETS}/web/scale"));
+    vec![
         step(
             "set by JSON patch",
             JsonPatch,

@@ -1,7 +1,7 @@
 //! What the rules look at, read from objects without the help of the code they watch over.
 
 use kruise_api::conditions::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, POD_READY};
-use kruise_api::labels::{CLONESET_INSTANCE_ID, SPECIFIED_DELETE};
+use kruise_api::labels::{CLONESET_INSTANCE_ID, LIFECYCLE_STATE, SPECIFIED_DELETE, lifecycle};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -52,6 +52,8 @@ impl PodFacts {
         };
         let owners = pod.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owner = owners.into_iter().flatten().find_map(|one| one.get("uid")?.as_str());
+        // As availability is defined for both kinds: a pod that a hook holds does not count.
+        let is_normal = label(LIFECYCLE_STATE).is_none_or(|state| state == lifecycle::NORMAL);
         let is_true = |kind: &str| condition(pod, kind) == Some("True");
         let is_not_false = |kind: &str| condition(pod, kind) != Some("False");
         Self {
@@ -62,7 +64,8 @@ impl PodFacts {
                 Stage::Leaves
             } else if matches!(pod.str("/status/phase"), "Failed" | "Succeeded") {
                 Stage::Ended
-            } else if is_true(POD_READY)
+            } else if is_normal
+                && is_true(POD_READY)
                 && is_not_false(IN_PLACE_UPDATE_READY)
                 && is_not_false(KRUISE_POD_READY)
             {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::actors::Kinds;
 use super::manager;
 use super::scenario::Kind;
-use crate::server::{Change, Object, Observer, Verb, What, resources};
+use crate::server::{Change, GHOST, Object, Observer, Verb, What, resources};
 use facts::{PodFacts, SpecFacts, Stage};
 
 /// In calm weather the manager knows everything that is older than this.
@@ -135,7 +135,7 @@ impl Book {
         let uid = event.object.uid().to_owned();
         let new = PodFacts::read(&event.object);
         let old = self.pods.get(&uid).cloned();
-        if change.who == manager::WHO {
+        if is_ours(change.who) {
             let writes = self.writes.entry(uid.clone()).or_default();
             *writes += 1;
             if *writes == WRITES_PER_POD {
@@ -158,6 +158,8 @@ impl Book {
 
     fn check_act(&mut self, change: &Change<'_>, old: Option<&PodFacts>, new: &PodFacts) {
         match (change.event.what, change.call.verb, old) {
+            // A creation that arrives after its manager stopped waiting is one too many, and is taken back.
+            (What::Added, _, _) if change.who == GHOST => {}
             (What::Added, _, _) => self.check_creation(new),
             (_, Verb::Delete, Some(old)) if old.stage != Stage::Leaves => {
                 self.check_deletion(old);
@@ -165,6 +167,7 @@ impl Book {
             }
             (What::Modified, _, Some(old)) => {
                 if old.version != new.version {
+                    self.check_drained(old);
                     self.check_update(change.event.object.uid(), old, new);
                 }
                 if old.is_available() && (!new.is_available() || old.version != new.version) {
@@ -176,7 +179,7 @@ impl Book {
     }
 
     fn claim_changed(&mut self, change: &Change<'_>) {
-        if change.who == manager::WHO && change.call.verb == Verb::Delete {
+        if is_ours(change.who) && change.call.verb == Verb::Delete {
             self.check_claim(change);
         }
     }
@@ -205,9 +208,19 @@ impl Book {
     }
 }
 
+/// A manager, or what is left of one.
+fn is_ours(who: &str) -> bool {
+    who == manager::WHO || who == GHOST
+}
+
 /// Whether a pod serves.
 pub fn is_available(pod: &Object) -> bool {
     PodFacts::read(pod).is_available()
+}
+
+/// Whether a pod has failed or finished.
+pub fn is_over(pod: &Object) -> bool {
+    PodFacts::read(pod).stage == Stage::Ended
 }
 
 /// Whether a pod runs what its workload's template says.

@@ -1,0 +1,129 @@
+//! Crash plans that leave nothing out: for every write of a scenario one run in which the manager dies before it, and one
+//! in which it dies after it and never hears the answer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::{Progress, Story, shrink, side_by_side};
+use crate::world::faults::{Blow, Plan};
+use crate::world::scenario::Scenario;
+use crate::world::{Flags, Lease, Outcome, Run};
+
+/// The seed of all crash runs.
+const SEED: u64 = 1;
+
+/// One place to crash at.
+#[derive(Debug, Clone)]
+pub struct Point {
+    scenario: usize,
+    plan: Plan,
+}
+
+/// How much of a scenario was covered.
+#[derive(Debug, Clone)]
+pub struct Points {
+    pub title: String,
+    /// Writes of the run without faults.
+    pub writes: u64,
+    pub points: usize,
+    pub covered: usize,
+}
+
+/// The run without faults that the others must end like.
+struct Calm {
+    run: Run,
+    writes: u64,
+    end: Value,
+}
+
+/// Crashes at every write of every scenario.
+pub fn crash_everywhere(
+    scenarios: Vec<Scenario>,
+    progress: &Progress,
+    flags: &Flags,
+) -> (Vec<Points>, Vec<Story>) {
+    let mut stories = Vec::new();
+    let mut calm = Vec::new();
+    for scenario in scenarios {
+        // One scenario waits for the lease after every crash; for the others it would be the same again.
+        let lease = if scenario.name == "create" { Lease::Held } else { Lease::Unused };
+        let run = Run { lease, ..Run::new(scenario, SEED, Plan::default()) };
+        let outcome = run.go(flags);
+        progress.count(&run, &outcome);
+        if outcome.faults.is_empty() {
+            calm.push(Calm { run, writes: outcome.writes, end: outcome.end });
+        } else {
+            stories.push(Story::of(&run, flags));
+        }
+    }
+    let points = points(&calm);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut results = Vec::new();
+        while let Some(point) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(calm) = calm.get(point.scenario) {
+                results.push((point.scenario, crash(calm, point, progress, flags)));
+            }
+        }
+        results
+    };
+    let results: Vec<(usize, Result<(), Box<Story>>)> = side_by_side(&work).into_iter().flatten().collect();
+    let mut table: Vec<Points> = calm.iter().map(Points::of).collect();
+    for (scenario, result) in results {
+        match (table.get_mut(scenario), result) {
+            (Some(line), Ok(())) => line.covered += 1,
+            (_, Err(story)) => stories.push(*story),
+            (None, Ok(())) => {}
+        }
+    }
+    (table, stories)
+}
+
+fn points(calm: &[Calm]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (scenario, one) in calm.iter().enumerate() {
+        for write in 1..=one.writes {
+            for blow in [Blow::CrashBefore, Blow::CrashAfter] {
+                points.push(Point { scenario, plan: Plan::crash(write, blow) });
+            }
+        }
+    }
+    points
+}
+
+fn crash(calm: &Calm, point: &Point, progress: &Progress, flags: &Flags) -> Result<(), Box<Story>> {
+    let run = Run { plan: point.plan.clone(), ..calm.run.clone() };
+    let outcome = run.go(flags);
+    progress.count(&run, &outcome);
+    let faults = faults(calm, &outcome);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let mut story = if outcome.faults.is_empty() { Story::of(&run, flags) } else { shrink(&run, flags) };
+    story.faults = faults;
+    Err(Box::new(story))
+}
+
+/// Besides what every run must keep: the same end, and no more writes than a second start explains.
+fn faults(calm: &Calm, outcome: &Outcome) -> Vec<String> {
+    let mut faults = outcome.faults.clone();
+    if outcome.struck.is_empty() {
+        faults.push("the write to crash at never came".into());
+    }
+    if outcome.end != calm.end {
+        faults.push(format!("it ends differently:\n  {}\n  {}", outcome.end, calm.end));
+    }
+    let limit = calm.writes * 2 + 10;
+    if limit < outcome.writes {
+        faults.push(format!("{} writes instead of {}", outcome.writes, calm.writes));
+    }
+    faults
+}
+
+impl Points {
+    fn of(calm: &Calm) -> Self {
+        let points = usize::try_from(calm.writes * 2).unwrap_or(usize::MAX);
+        Self { title: super::title(&calm.run), writes: calm.writes, points, covered: 0 }
+    }
+}

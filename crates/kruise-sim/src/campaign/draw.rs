@@ -1,0 +1,76 @@
+//! From a seed to a scenario and a plan.
+
+use std::time::Duration;
+
+use crate::kubelet::Behaviour;
+use crate::rng::Rng;
+use crate::world::Run;
+use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
+use crate::world::scenario;
+
+/// Faults come within this time; scenarios last about as long.
+const WITHIN: u64 = 240;
+/// Most scenarios have about so many writes.
+const WRITES: u64 = 40;
+
+const WATCHED: [&str; 4] = ["pods", "clonesets", "statefulsets", "controllerrevisions"];
+
+/// The run of this seed.
+pub fn draw(seed: u64) -> Run {
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let scenarios = scenario::all();
+    let position = usize::try_from(rng.below(u64::try_from(scenarios.len()).unwrap_or(1))).unwrap_or(0);
+    let scenario = scenarios
+        .into_iter()
+        .nth(position)
+        .unwrap_or_else(|| scenario::scenario(scenario::Kind::CloneSet, "create"));
+    let count = 1 + rng.below(5);
+    let faults = (0..count).map(|_| fault(&mut rng)).collect();
+    Run::new(scenario, seed, Plan { faults })
+}
+
+fn fault(rng: &mut Rng) -> Fault {
+    if rng.one_in(2) {
+        return Fault::AtWrite(1 + rng.below(WRITES), blow(rng));
+    }
+    Fault::AtTime(Duration::from_millis(rng.below(WITHIN * 1_000)), turn(rng))
+}
+
+fn blow(rng: &mut Rng) -> Blow {
+    match rng.below(6) {
+        0 => Blow::CrashBefore,
+        1 => Blow::CrashAfter,
+        2 => Blow::Refused(rng.pick(&[409, 429, 403, 500, 504]).copied().unwrap_or(500)),
+        3 => Blow::Lost,
+        4 => Blow::AnswerLost,
+        _ => Blow::Ghost(Duration::from_millis(rng.below(60_000))),
+    }
+}
+
+fn turn(rng: &mut Rng) -> Turn {
+    let lasts = Duration::from_millis(1 + rng.below(60_000));
+    match rng.below(12) {
+        0 | 1 => Turn::Hold(rng.pick(&WATCHED).copied().unwrap_or("pods"), lasts),
+        2 => Turn::Double(lasts),
+        3 => Turn::Cut,
+        4 => Turn::Forget,
+        5 => Turn::Outage(rng.pick(&[429, 500]).copied().unwrap_or(500), lasts),
+        6 => Turn::Freeze(lasts),
+        7 => Turn::ClockJump(i64::try_from(rng.below(600)).unwrap_or(0) - 300),
+        8 => Turn::Knob(mood(rng), lasts),
+        9 => Turn::DeletePod(if rng.one_in(2) { Grace::Given } else { Grace::Denied }),
+        10 => Turn::Evict,
+        _ => Turn::Label,
+    }
+}
+
+fn mood(rng: &mut Rng) -> Behaviour {
+    match rng.below(6) {
+        0 => Behaviour::NeverReady,
+        1 => Behaviour::NeverStops,
+        2 => Behaviour::Crashes { exit_code: 1 },
+        3 => Behaviour::Hangs,
+        4 => Behaviour::Rejects { reason: "OutOfcpu".to_owned() },
+        _ => Behaviour::SameDigestAs("nginx:1".to_owned()),
+    }
+}

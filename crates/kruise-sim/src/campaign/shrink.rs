@@ -1,0 +1,69 @@
+//! From a failing run to a short story.
+
+use std::fmt;
+
+use super::title;
+use crate::world::faults::{Blow, Fault};
+use crate::world::{Flags, Log, Run};
+
+/// Lines of the log that a story shows.
+const LINES: usize = 60;
+/// A line that is longer is cut: the replay shows all of it.
+const WIDTH: usize = 220;
+
+/// Why a run failed, as short as it gets.
+#[derive(Clone)]
+pub struct Story {
+    /// With as few faults as still fail.
+    pub run: Run,
+    pub faults: Vec<String>,
+    /// All writes of that run.
+    pub log: Vec<String>,
+}
+
+impl Story {
+    /// Of a run as it is.
+    pub fn of(run: &Run, flags: &Flags) -> Self {
+        let kept = Run { log: Log::Kept, ..run.clone() };
+        let outcome = kept.go(flags);
+        Self { run: kept, faults: outcome.faults, log: outcome.log }
+    }
+}
+
+/// Leaves out faults one by one while the run still fails.
+pub fn shrink(run: &Run, flags: &Flags) -> Story {
+    let mut run = run.clone();
+    let mut position = 0;
+    while position < run.plan.faults.len() {
+        let shorter = Run { plan: run.plan.without(position), ..run.clone() };
+        if shorter.go(flags).faults.is_empty() {
+            position += 1;
+        } else {
+            run = shorter;
+        }
+    }
+    Story::of(&run, flags)
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "FAILED {} with seed {}: {}", title(&self.run), self.run.seed, self.run.plan)?;
+        for fault in &self.faults {
+            writeln!(out, "  {fault}")?;
+        }
+        let skipped = self.log.len().saturating_sub(LINES);
+        if skipped > 0 {
+            writeln!(out, "  … {skipped} writes before")?;
+        }
+        for line in self.log.iter().skip(skipped) {
+            let end = line.char_indices().nth(WIDTH).map_or(line.len(), |(position, _)| position);
+            writeln!(out, "  {}", line.get(..end).unwrap_or(line))?;
+        }
+        write!(out, "  replay: make sim-replay RUN={} SEED={}", title(&self.run), self.run.seed)?;
+        match self.run.plan.faults.as_slice() {
+            [Fault::AtWrite(write, Blow::CrashBefore)] => write!(out, " WRITE={write}"),
+            [Fault::AtWrite(write, Blow::CrashAfter)] => write!(out, " WRITE={write} AFTER=--after"),
+            _ => Ok(()),
+        }
+    }
+}

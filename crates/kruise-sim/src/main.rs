@@ -1,0 +1,177 @@
+//! The simulator on the command line: `make sim`, `make sim-long`, `make sim-replay`.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, Subcommand};
+use kruise_sim::campaign::{self, Points, Progress, Story, Until};
+use kruise_sim::model::{Size, worlds};
+use kruise_sim::planted;
+use kruise_sim::world::faults::{Blow, Plan};
+use kruise_sim::world::scenario::{self, Kind};
+use kruise_sim::world::{Flags, Lease, Run};
+
+/// Seeds that every change is tried with.
+const FIXED: u64 = 400;
+
+#[derive(Parser)]
+#[command(name = "kruise-sim", about = "Runs the manager in simulated worlds and breaks them")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// A crash at every write of every scenario, and a fixed set of seeds
+    Check {
+        /// How many seeds
+        #[arg(long, default_value_t = FIXED)]
+        seeds: u64,
+    },
+    /// Seeds one after the other for so many seconds
+    Long {
+        #[arg(long, default_value_t = 3600)]
+        seconds: u64,
+        /// The first seed
+        #[arg(long, default_value_t = 1_000_000)]
+        from: u64,
+    },
+    /// All interleavings of small worlds
+    Model {
+        /// Worlds of three pods instead of two
+        #[arg(long)]
+        large: bool,
+    },
+    /// Managers with planted bugs: is each of them found?
+    Bugs,
+    /// One run again, with its whole log
+    Replay {
+        /// As CloneSet/in-place; without it the one that the seed draws, faults included
+        #[arg(long, default_value = "")]
+        run: String,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Crash at this write
+        #[arg(long)]
+        write: Option<u64>,
+        /// Crash after the write took effect instead of before
+        #[arg(long)]
+        after: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::default();
+    let stories = match Arguments::parse().command {
+        Command::Check { seeds } => check(seeds, &flags),
+        Command::Model { large } => {
+            return verdict(check_models(if large { Size::Large } else { Size::Small }));
+        }
+        Command::Bugs => return verdict(hunt_bugs(&flags)),
+        Command::Long { seconds, from } => {
+            let progress = Progress::default();
+            let until = Until::Time(Instant::now() + Duration::from_secs(seconds));
+            let stories = campaign::run_seeds(from, until, &progress, &flags);
+            println!("{}", progress.line());
+            stories
+        }
+        Command::Replay { run, seed, write, after } => {
+            let blow = if after { Blow::CrashAfter } else { Blow::CrashBefore };
+            let crash = write.map(|number| Plan::crash(number, blow));
+            vec![replay(&run, seed, crash, &flags)]
+        }
+    };
+    for story in &stories {
+        println!("{story}\n");
+    }
+    if stories.iter().all(|story| story.faults.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check(seeds: u64, flags: &Flags) -> Vec<Story> {
+    let progress = Progress::default();
+    let (points, mut stories) = campaign::crash_everywhere(scenario::all(), &progress, flags);
+    print_points(&points);
+    stories.extend(campaign::run_seeds(0, Until::Seed(seeds), &progress, flags));
+    println!("{}", progress.line());
+    stories
+}
+
+/// Prints what was visited; whether every rule held.
+fn check_models(size: Size) -> bool {
+    println!("all interleavings:");
+    let mut holds = true;
+    for (name, model) in worlds(size) {
+        let started = Instant::now();
+        match kruise_sim::model::check(model) {
+            Ok(checked) => println!(
+                "  {name:24} {:8} states, {:3} steps deep, {:.1?}",
+                checked.states,
+                checked.depth,
+                started.elapsed()
+            ),
+            Err(broken) => {
+                holds = false;
+                println!("  {name:24} BROKEN: {broken}");
+            }
+        }
+    }
+    holds
+}
+
+/// Prints how each bug was found; whether all were.
+fn hunt_bugs(flags: &Flags) -> bool {
+    println!("planted bugs:");
+    let mut all_found = true;
+    for bug in planted::all() {
+        match planted::hunt(bug, flags) {
+            Some(found) => {
+                println!("  {:42} run {:3}, {:6.2?}: {}", bug.name, found.runs, found.took, found.said);
+            }
+            None => {
+                all_found = false;
+                println!("  {:42} NOT FOUND", bug.name);
+            }
+        }
+    }
+    all_found
+}
+
+fn verdict(is_fine: bool) -> ExitCode {
+    if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn print_points(points: &[Points]) {
+    println!("crash points (before and after every write):");
+    for line in points {
+        println!(
+            "  {:24} {:3} writes, {:4} of {:4} points passed",
+            line.title, line.writes, line.covered, line.points
+        );
+    }
+    let (covered, all) =
+        points.iter().fold((0, 0), |(covered, all), line| (covered + line.covered, all + line.points));
+    let percent = (covered * 100).checked_div(all).unwrap_or(0);
+    println!("  {covered} of {all} points passed: {percent} %");
+}
+
+fn replay(title: &str, seed: u64, crash: Option<Plan>, flags: &Flags) -> Story {
+    let mut run = campaign::draw(seed);
+    if let Some((kind, name)) = title.split_once('/') {
+        let kind = if kind == Kind::StatefulSet.word() { Kind::StatefulSet } else { Kind::CloneSet };
+        // Plans that seeds draw belong to the scenario that they draw; another scenario starts without faults.
+        if (run.scenario.kind, run.scenario.name) != (kind, name) {
+            run = Run::new(scenario::scenario(kind, name), seed, Plan::default());
+        }
+    }
+    if let Some(plan) = crash {
+        // As the crash campaign runs it.
+        let lease = if run.scenario.name == "create" { Lease::Held } else { Lease::Unused };
+        run = Run { plan, lease, ..run };
+    }
+    let story = Story::of(&run, flags);
+    for line in &story.log {
+        println!("{line}");
+    }
+    story
+}
