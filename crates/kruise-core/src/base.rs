@@ -65,13 +65,20 @@ pub struct BaseSpec {
 }
 
 /// How every plan begins: with a spec that can be read and the revisions of its template. Else the reason for which no pod is
-/// touched; the revision that is missing is stored by this plan.
+/// touched: `unreadable` says what to correct, and a revision that is missing is stored by this plan.
 pub fn begin<'a, S>(
     spec: &'a Result<Arc<S>, Fault>,
-    find: impl FnOnce(&'a S) -> Found<'a>,
     plan: &mut Plan,
+    unreadable: impl FnOnce(&Fault, &mut Plan),
+    find: impl FnOnce(&'a S) -> Found<'a>,
 ) -> Result<(&'a S, Revisions<'a>), Reason> {
-    let spec = spec.as_ref().map_err(|fault| Reason::UnreadableSpec { field: fault.field.clone() })?;
+    let spec = match spec {
+        Ok(spec) => spec,
+        Err(fault) => {
+            unreadable(fault, plan);
+            return Err(Reason::UnreadableSpec { field: fault.field.clone() });
+        }
+    };
     match find(spec) {
         Found::Stored(revisions, renumber) => {
             plan.act_if(renumber);

@@ -16,6 +16,7 @@ use crate::lifecycle::{AtTarget, State};
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::predownload::{Download, Rollout, pre_download};
+use crate::reader::Fault;
 use crate::reason::Reason;
 use crate::refresh::Refresher;
 use crate::revision::Revisions;
@@ -53,15 +54,11 @@ impl<'a> Cx<'a> {
 /// The next writes for one CloneSet, and for each pod left alone the reason.
 pub fn plan(view: &View, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let begun = begin(&view.spec, |spec| revisions::find(view, spec), &mut plan);
+    let report = |fault: &Fault, into: &mut Plan| status::unreadable(view, fault, now, into);
+    let begun = begin(&view.spec, &mut plan, report, |spec| revisions::find(view, spec));
     let (spec, revisions) = match begun {
         Ok(begun) => begun,
-        Err(reason) => {
-            if let Err(fault) = &view.spec {
-                status::unreadable(view, fault, now, &mut plan);
-            }
-            return hold_all(view, plan, &reason);
-        }
+        Err(reason) => return hold_all(view, plan, &reason),
     };
     let cx = Cx::of(view, spec, revisions, now);
     if view.deleted.is_none() {

@@ -17,6 +17,7 @@ use crate::lifecycle::AtTarget;
 use crate::plan::{Creations, Plan};
 use crate::pod::{Edit, Guard, PodView};
 use crate::predownload::{Download, PreDownload, Rollout, pre_download};
+use crate::reader::Fault;
 use crate::reason::Reason;
 use crate::refresh::Refresher;
 use crate::revision::{self, Revisions};
@@ -82,15 +83,12 @@ impl<'a> Cx<'a> {
 /// The next writes for one StatefulSet, and for each pod left alone the reason.
 pub fn plan(view: &View, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let begun = begin(&view.spec, |spec| revision::find(&view.workload(), &spec.template, None), &mut plan);
+    let report = |fault: &Fault, into: &mut Plan| status::unreadable(view, fault, now, into);
+    let begun =
+        begin(&view.spec, &mut plan, report, |spec| revision::find(&view.workload(), &spec.template, None));
     let (spec, revisions) = match begun {
         Ok(begun) => begun,
-        Err(reason) => {
-            if let Err(fault) = &view.spec {
-                status::unreadable(view, fault, now, &mut plan);
-            }
-            return hold_all(view, plan, &reason);
-        }
+        Err(reason) => return hold_all(view, plan, &reason),
     };
     let cx = Cx::of(view, spec, revisions, now);
     plan.creations = Creations::EachItsOwn;

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::json;
 
-use super::{Live, clonesets, clonesets_with_all_gates, is_available, names, runs, uids, web};
+use super::{Live, Sets, Web, clonesets, clonesets_with_all_gates, is_available, names, runs, uids, web};
 use crate::workload::web::{claims, containers};
 
 fn claim_uids(claims: &[PersistentVolumeClaim]) -> BTreeSet<String> {
@@ -34,136 +34,150 @@ fn size(claim: &PersistentVolumeClaim) -> String {
     resources.requests.as_ref().unwrap()["storage"].0.clone()
 }
 
+/// A CloneSet of two pods with a claim each, and what there was when it was available.
+struct Two {
+    web: Live,
+    pods: Vec<Pod>,
+    claims: Vec<PersistentVolumeClaim>,
+}
+
+impl Two {
+    async fn of(sets: &Sets, object: Web) -> Self {
+        let web = sets.create(object.claims("1Gi")).await;
+        let pods = web.until_available(2).await;
+        let claims = web.claims_now().await;
+        assert_eq!(claims.len(), 2);
+        Self { web, pods, claims }
+    }
+
+    fn first(&self) -> String {
+        names(&self.pods).pop_first().unwrap()
+    }
+
+    /// Waits until two pods serve and this one is not among them.
+    async fn until_without(&self, name: &str) {
+        let anew =
+            |pods: &[Pod]| pods.len() == 2 && !names(pods).contains(name) && pods.iter().all(is_available);
+        self.web.until_active("another pod", anew).await;
+    }
+
+    /// The claims grow with the image: both pods are new and their claims are large.
+    async fn until_recreated(&self) {
+        let (_, after) = self.web.until_updated(2).await;
+        assert!(uids(&after).is_disjoint(&uids(&self.pods)));
+        let are_large =
+            |all: &[PersistentVolumeClaim]| all.len() == 2 && all.iter().all(|one| size(one) == "2Gi");
+        until_claims(&self.web, "two larger claims", are_large).await;
+    }
+}
+
 /// CS-61, B8: what was deleted by hand comes back under its name, with its volumes.
 #[tokio::test]
 async fn scenario_17_claims_are_reused() {
     let sets = clonesets("scenario-17-on").await;
-    let web =
-        sets.create(web(2).claims("1Gi").spec(json!({"scaleStrategy": {"enablePVCReuse": true}}))).await;
-    let before = web.until_available(2).await;
-    let claims = web.claims_now().await;
-    assert_eq!(claims.len(), 2);
-    let lost = names(&before).pop_first().unwrap();
+    let two = Two::of(&sets, web(2).spec(json!({"scaleStrategy": {"enablePVCReuse": true}}))).await;
 
-    web.delete_pod(&lost).await;
+    two.web.delete_pod(&two.first()).await;
 
-    let anew = |pods: &[Pod]| pods.len() == 2 && uids(pods) != uids(&before) && pods.iter().all(is_available);
-    let after = web.until_active("it to be back", anew).await;
-    assert_eq!(names(&after), names(&before));
-    assert_eq!(claim_uids(&web.claims_now().await), claim_uids(&claims));
+    let anew =
+        |pods: &[Pod]| pods.len() == 2 && uids(pods) != uids(&two.pods) && pods.iter().all(is_available);
+    let after = two.web.until_active("it to be back", anew).await;
+    assert_eq!(names(&after), names(&two.pods));
+    assert_eq!(claim_uids(&two.web.claims_now().await), claim_uids(&two.claims));
 }
 
 /// CS-60: without reuse the claims go with their pod, and the new pod gets new ones.
 #[tokio::test]
 async fn scenario_17_claims_are_not_reused() {
     let sets = clonesets("scenario-17-off").await;
-    let web = sets.create(web(2).claims("1Gi")).await;
-    let before = web.until_available(2).await;
-    let claims = web.claims_now().await;
-    let lost = names(&before).pop_first().unwrap();
+    let two = Two::of(&sets, web(2)).await;
 
-    web.delete_pod(&lost).await;
+    two.web.delete_pod(&two.first()).await;
 
-    let anew =
-        |pods: &[Pod]| pods.len() == 2 && !names(pods).contains(&lost) && pods.iter().all(is_available);
-    web.until_active("another pod", anew).await;
-    let kept = |all: &[PersistentVolumeClaim]| claim_uids(all).intersection(&claim_uids(&claims)).count();
-    until_claims(&web, "one old claim and one new one", |all| all.len() == 2 && kept(all) == 1).await;
+    two.until_without(&two.first()).await;
+    let kept = |all: &[PersistentVolumeClaim]| claim_uids(all).intersection(&claim_uids(&two.claims)).count();
+    until_claims(&two.web, "one old claim and one new one", |all| all.len() == 2 && kept(all) == 1).await;
 }
 
 /// CS-64, SM-12, SM-13 with the gate: other claims need other pods.
 #[tokio::test]
 async fn scenario_19_changed_claims_recreate_pods_with_their_image() {
     let sets = clonesets_with_all_gates("scenario-19").await;
-    let web = sets.create(web(2).claims("1Gi")).await;
-    let before = web.until_available(2).await;
+    let two = Two::of(&sets, web(2)).await;
 
-    web.change(claims("2Gi")).await;
-    web.change(image("nginx:1.26")).await;
+    two.web.change(claims("2Gi")).await;
+    two.web.change(image("nginx:1.26")).await;
 
-    let (_, after) = web.until_updated(2).await;
-    assert!(uids(&after).is_disjoint(&uids(&before)));
-    until_claims(&web, "two larger claims", |all| all.len() == 2 && all.iter().all(|one| size(one) == "2Gi"))
-        .await;
+    two.until_recreated().await;
 }
 
 /// CS-11, CS-64: claims alone update nothing; the next template takes them along.
 #[tokio::test]
 async fn scenario_19_changed_claims_alone_wait_for_the_next_template() {
     let sets = clonesets_with_all_gates("scenario-19-alone").await;
-    let web = sets.create(web(2).claims("1Gi")).await;
-    let before = web.until_available(2).await;
+    let two = Two::of(&sets, web(2)).await;
 
-    web.change(claims("2Gi")).await;
-    web.until("it to be seen", |_| true).await;
+    two.web.change(claims("2Gi")).await;
+    two.web.until("it to be seen", |_| true).await;
     sets.quiet().await;
-    assert_eq!(uids(&web.pods_now().await), uids(&before));
-    assert!(web.claims_now().await.iter().all(|one| size(one) == "1Gi"));
-    assert_eq!(web.revisions_now().await.len(), 1);
+    assert_eq!(uids(&two.web.pods_now().await), uids(&two.pods));
+    assert!(two.web.claims_now().await.iter().all(|one| size(one) == "1Gi"));
+    assert_eq!(two.web.revisions_now().await.len(), 1);
 
-    web.change(image("nginx:1.26")).await;
-    let (_, after) = web.until_updated(2).await;
-    assert!(uids(&after).is_disjoint(&uids(&before)));
-    until_claims(&web, "two larger claims", |all| all.len() == 2 && all.iter().all(|one| size(one) == "2Gi"))
-        .await;
+    two.web.change(image("nginx:1.26")).await;
+    two.until_recreated().await;
 }
 
 /// CS-64, CS-78: InPlaceOnly never recreates, whatever happened to the claims.
 #[tokio::test]
 async fn scenario_19_in_place_only_keeps_pods_and_claims() {
     let sets = clonesets_with_all_gates("scenario-19-only").await;
-    let web = sets.create(web(2).claims("1Gi").policy("InPlaceOnly")).await;
-    let before = web.until_available(2).await;
-    let claims_before = web.claims_now().await;
+    let two = Two::of(&sets, web(2).policy("InPlaceOnly")).await;
 
-    web.change(claims("2Gi")).await;
-    web.change(image("nginx:1.26")).await;
+    two.web.change(claims("2Gi")).await;
+    two.web.change(image("nginx:1.26")).await;
 
-    let (_, after) = web.until_updated(2).await;
-    assert_eq!(uids(&after), uids(&before));
+    let (_, after) = two.web.until_updated(2).await;
+    assert_eq!(uids(&after), uids(&two.pods));
     assert!(after.iter().all(|pod| runs(pod, "main", "nginx:1.26")));
-    assert_eq!(claim_uids(&web.claims_now().await), claim_uids(&claims_before));
+    assert_eq!(claim_uids(&two.web.claims_now().await), claim_uids(&two.claims));
 }
 
 /// CS-2, B7: who deletes a CloneSet and leaves its pods keeps their claims too.
 #[tokio::test]
 async fn scenario_28_orphaned_pods_keep_their_claims() {
     let sets = clonesets("scenario-28-orphan").await;
-    let web = sets.create(web(2).claims("1Gi")).await;
-    let before = web.until_available(2).await;
-    let claims_before = web.claims_now().await;
+    let two = Two::of(&sets, web(2)).await;
 
     let orphan =
         DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
-    web.api.delete("web", &orphan).await.unwrap();
+    sets.api.delete("web", &orphan).await.unwrap();
 
     let all = ListParams::default();
     let free = |pods: &[Pod]| pods.iter().all(|pod| pod.owner_references().is_empty());
-    wait::until_all(&web.pods, &all, "free pods", free).await.unwrap();
-    wait::until_all(&web.api, &all, "no CloneSet", <[_]>::is_empty).await.unwrap();
+    wait::until_all(&two.web.pods, &all, "free pods", free).await.unwrap();
+    wait::until_all(&sets.api, &all, "no CloneSet", <[_]>::is_empty).await.unwrap();
     sets.quiet().await;
-    let left = web.pods.list(&all.labels("app=web")).await.unwrap().items;
-    assert_eq!(uids(&left), uids(&before));
-    assert_eq!(claim_uids(&web.claims_now().await), claim_uids(&claims_before));
+    let left = two.web.pods.list(&all.labels("app=web")).await.unwrap().items;
+    assert_eq!(uids(&left), uids(&two.pods));
+    assert_eq!(claim_uids(&two.web.claims_now().await), claim_uids(&two.claims));
 }
 
 /// CS-5, B7: a pod that is taken out of the selector runs on, with its claim.
 #[tokio::test]
 async fn scenario_28_released_pod_keeps_its_claim() {
     let sets = clonesets("scenario-28-label").await;
-    let web = sets.create(web(2).claims("1Gi")).await;
-    let before = web.until_available(2).await;
-    let claims_before = web.claims_now().await;
-    let released = names(&before).pop_first().unwrap();
+    let two = Two::of(&sets, web(2)).await;
+    let released = two.first();
 
-    web.label_pod(&released, "app", "debug").await;
+    two.web.label_pod(&released, "app", "debug").await;
 
-    wait::until(&web.pods, &released, "its release", |pod| pod.owner_references().is_empty()).await.unwrap();
-    let anew =
-        |pods: &[Pod]| pods.len() == 2 && !names(pods).contains(&released) && pods.iter().all(is_available);
-    web.until_active("a replacement", anew).await;
+    let is_free = |pod: &Pod| pod.owner_references().is_empty();
+    wait::until(&two.web.pods, &released, "its release", is_free).await.unwrap();
+    two.until_without(&released).await;
     sets.quiet().await;
-    let pod = web.pods.get(&released).await.unwrap();
+    let pod = two.web.pods.get(&released).await.unwrap();
     assert_eq!((pod.metadata.deletion_timestamp.clone(), is_available(&pod)), (None, true));
-    assert!(claim_uids(&claims_before).is_subset(&claim_uids(&web.claims_now().await)), "no claim is lost");
+    let now = claim_uids(&two.web.claims_now().await);
+    assert!(claim_uids(&two.claims).is_subset(&now), "no claim is lost");
 }

@@ -23,9 +23,15 @@ struct Case {
     hook: Option<&'static str>,
     reserved: Vec<u32>,
     retention: (&'static str, &'static str),
-    /// Claims are smaller than their template, and follow it.
-    grows: bool,
+    claims: Claims,
     pods: Vec<(u32, Side, Health)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claims {
+    Fit,
+    /// Smaller than their template, which they follow.
+    Grow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +57,9 @@ fn cases() -> impl Strategy<Value = Case> {
     let hooks = prop::sample::select(vec![None, None, Some("preDelete"), Some("inPlaceUpdate")]);
     let policies = prop::sample::select(vec!["ReCreate", "InPlaceIfPossible"]);
     let keep = || prop::sample::select(vec!["Retain", "Delete"]);
+    let claims = prop::sample::select(vec![Claims::Fit, Claims::Grow]);
     let shape = (any::<bool>(), any::<bool>(), 0..6u32, 0..4u32, 1..4u32, prop::option::of(1..3u32));
-    let rest = (policies, hooks, prop::collection::vec(0..6u32, 0..3), (keep(), keep()), pods, any::<bool>());
+    let rest = (policies, hooks, prop::collection::vec(0..6u32, 0..3), (keep(), keep()), pods, claims);
     (shape, rest).prop_map(|(shape, rest)| Case {
         is_parallel: shape.0,
         is_unordered: shape.0 && shape.1,
@@ -65,7 +72,7 @@ fn cases() -> impl Strategy<Value = Case> {
         reserved: rest.2,
         retention: rest.3,
         pods: rest.4,
-        grows: rest.5,
+        claims: rest.5,
     })
 }
 
@@ -94,7 +101,7 @@ impl Case {
         for template in [&mut fixture.old, &mut fixture.object["spec"]["template"]] {
             template["spec"]["readinessGates"] = json!([{"conditionType": "InPlaceUpdateReady"}]);
         }
-        if self.grows {
+        if self.claims == Claims::Grow {
             fixture = fixture
                 .claim_template("2Gi")
                 .set("/volumeClaimUpdateStrategy", json!({"type": "OnPodRollingUpdate"}));
@@ -112,7 +119,7 @@ impl Case {
         middle["spec"]["containers"][0]["image"] = json!(format!("{BROKEN}:1"));
         let stored = [(&fixture.old, 1), (&middle, 2), (&fixture.object["spec"]["template"], 3)];
         let mut world = World::of(&fixture);
-        if self.grows {
+        if self.claims == Claims::Grow {
             world.gates = world.gates.with(Gate::StatefulSetAutoResizeClaims);
         }
         let revisions = stored.map(|(template, number)| world.store(template, number));
@@ -181,7 +188,10 @@ fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
         prop_assert!(quota <= updated, "{:?}", plan.reasons);
         let is_large = |claim: &Value| claim["status"]["capacity"]["storage"] == "2Gi";
         let grown = wanted.iter().filter(|pod| is_large(&world.claims[&format!("data-{pod}")])).count();
-        prop_assert!(!case.grows || quota <= grown, "only the partition may keep a claim small");
+        prop_assert!(
+            case.claims == Claims::Fit || quota <= grown,
+            "only the partition may keep a claim small"
+        );
     }
     Ok(())
 }
@@ -213,7 +223,7 @@ impl Moment {
     }
 }
 
-fn name(ordinal: &Ordinal) -> String {
+fn name(ordinal: Ordinal) -> String {
     format!("web-{ordinal}")
 }
 
@@ -263,7 +273,7 @@ proptest! {
         let mut names: Vec<String> = created(&moment.plan).into_iter().map(|(name, _)| name).collect();
         for one in &names {
             prop_assert!(!moment.is_there(one), "{} is there already", one);
-            prop_assert!(moment.slots.iter().any(|slot| name(slot) == *one), "{} is not wanted", one);
+            prop_assert!(moment.slots.iter().any(|slot| name(*slot) == *one), "{} is not wanted", one);
         }
         let all = names.len();
         names.sort_unstable();
@@ -276,8 +286,8 @@ proptest! {
     #[test]
     fn as_23_as_39_as_50_order_is_respected(case in cases().prop_filter("in order", |case| !case.is_parallel)) {
         let moment = Moment::of(&case);
-        let place = |wanted: &str| moment.slots.iter().position(|slot| name(slot) == wanted);
-        let is_up = |slot: &Ordinal| moment.is_available(&name(slot));
+        let place = |wanted: &str| moment.slots.iter().position(|slot| name(*slot) == wanted);
+        let is_up = |slot: &Ordinal| moment.is_available(&name(*slot));
 
         for (one, _) in created(&moment.plan) {
             prop_assert!(moment.slots[..place(&one).unwrap()].iter().all(is_up), "{} is early", one);
@@ -292,7 +302,7 @@ proptest! {
         }
         let new = moment.view.revisions.last().unwrap().name.hash();
         let is_new = |slot: &Ordinal| {
-            moment.view.pods.iter().any(|pod| pod.name.as_str() == name(slot) && pod.is_at(&new))
+            moment.view.pods.iter().any(|pod| pod.name.as_str() == name(*slot) && pod.is_at(&new))
         };
         for one in [Purpose::Recreate, Purpose::UpdateInPlace].into_iter().flat_map(|purpose| touched(&moment.plan, purpose)) {
             if moment.is_available(one) {
@@ -312,10 +322,10 @@ proptest! {
             ["PreparingUpdate", "Updating", "Updated"].contains(&state)
         };
         let down = moment.slots.iter().filter(|slot| {
-            moment.world.pods.get(&name(slot)).is_some_and(|pod| !is_moving(pod)) && !moment.is_available(&name(slot))
+            moment.world.pods.get(&name(**slot)).is_some_and(|pod| !is_moving(pod)) && !moment.is_available(&name(**slot))
         });
         // Pods are looked at upward: those below the new ones count, and all new ones.
-        let highest = created(&moment.plan).iter().filter_map(|(one, _)| moment.slots.iter().position(|slot| name(slot) == *one)).max();
+        let highest = created(&moment.plan).iter().filter_map(|(one, _)| moment.slots.iter().position(|slot| name(*slot) == *one)).max();
         let below = down.filter(|slot| moment.slots.iter().position(|one| one == *slot) < highest).count();
         let made = created(&moment.plan).len();
         prop_assert!(made == 0 || below + made <= limit, "{} made beside {}", made, below);
