@@ -2,6 +2,8 @@
 
 /// Written by CloneSet, StatefulSet, DaemonSet, BroadcastJob and SidecarSet controllers as event reasons.
 pub mod event {
+    /// Normal, on the lease: who leads, and who does not any more.
+    pub const LEADER_ELECTION: &str = "LeaderElection";
     /// Warning, by the PersistentPodState controller, ours: another object of the same target comes first.
     pub const PPS_SUPERSEDED: &str = "Superseded";
     /// Warning, by the PersistentPodState controller, ours: a record names a node that is gone.

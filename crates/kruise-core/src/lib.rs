@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod amount;
+pub mod base;
 pub mod budget;
 pub mod chain;
 pub mod claim;

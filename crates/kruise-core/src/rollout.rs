@@ -25,6 +25,9 @@ use crate::reason::{HookPoint, Reason};
 use crate::revision::Revision;
 use crate::workload::Workload;
 
+/// Where users write how an update proceeds.
+pub const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+
 /// `updateStrategy.type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

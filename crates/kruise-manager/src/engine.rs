@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kruise_api::reasons;
 use kruise_core::inplace::Resize;
 use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
@@ -98,6 +99,7 @@ impl Engine {
         if let Some(candidate) = &self.candidate {
             tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
             candidate.acquire().await;
+            candidate.tell(&self.shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
         }
         self.shared.metrics.leads(Leading::Yes);
         tracing::info!(

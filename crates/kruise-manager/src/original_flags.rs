@@ -123,7 +123,7 @@ mod tests {
         parse(line.split_whitespace().map(OsString::from))
     }
 
-    /// Platform acceptance 9, F12: the table of the specification, each flag with its default.
+    /// Platform acceptance 9, F12, PL-B2 (there is no profiler: nothing listens, whatever is said about its address): the table of the specification, each flag with its default.
     #[test]
     fn install_f12_every_flag_of_the_original_is_accepted() {
         let line = "manager --metrics-addr=:8080 --health-probe-addr=:8000 --enable-pprof=true --pprof-addr=:8090 \
@@ -144,6 +144,7 @@ mod tests {
         let (flags, ignored) = read(&format!("{line} {}", workers.join(" ")));
 
         assert_eq!((flags.v, flags.cloneset_workers), (4, 7));
+        assert!(ignored.contains(&"pprof-addr".to_owned()), "PL-B2: {ignored:?}");
         assert!(
             ignored.contains(&"sync-period".to_owned()) && !ignored.contains(&"v".to_owned()),
             "{ignored:?}"

@@ -25,15 +25,20 @@ const NAMED_MAX: usize = 10;
 /// Fails with the names of the first objects found.
 pub async fn check() -> anyhow::Result<()> {
     let client = Client::try_default().await.context("the hook runs in a pod of the cluster")?;
+    is_clean(&client).await?;
+    eprintln!("cluster is clean, ready to delete kruise");
+    Ok(())
+}
+
+async fn is_clean(client: &Client) -> anyhow::Result<()> {
     let mut faults = Vec::new();
     for (group, plural, words) in CHECKED {
-        let found = found(&client, group, plural).await?;
+        let found = found(client, group, plural).await?;
         if !found.is_empty() {
             faults.push(format!("there still exists some {words} in the cluster: {}", found.join(", ")));
         }
     }
     anyhow::ensure!(faults.is_empty(), "{}", faults.join("\n"));
-    eprintln!("cluster is clean, ready to delete kruise");
     Ok(())
 }
 
@@ -68,6 +73,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// An API server that has one object of this kind, and no definition of any other.
+    fn with_one(path: &'static str) -> Client {
+        let answer = move |request: http::Request<kube::client::Body>| async move {
+            let is_it = request.uri().path().contains(path) && !path.is_empty();
+            let (code, body) = if is_it {
+                (200, json!({"items": [{"metadata": {"name": "one"}}]}))
+            } else {
+                (
+                    404,
+                    json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no"}),
+                )
+            };
+            http::Response::builder()
+                .status(code)
+                .body(kube::client::Body::from(body.to_string().into_bytes()))
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    /// UN-5, install/F2, install acceptance 5 and 6: any of the kinds blocks, and a missing definition does not.
+    #[tokio::test]
+    async fn un_5_install_f2_every_kind_that_has_to_do_with_pods_blocks() {
+        assert!(is_clean(&with_one("")).await.is_ok());
+        for (_, plural, words) in CHECKED {
+            let error = is_clean(&with_one(plural)).await.unwrap_err().to_string();
+            assert_eq!(error, format!("there still exists some {words} in the cluster: one"));
+        }
+    }
 
     #[test]
     fn un_7_objects_are_named_with_their_namespace() {

@@ -180,7 +180,8 @@ impl<P: Planner> Controller<P> {
         let outcome = applier.apply(plan).await;
         if outcome.writes > 0 {
             let (writes, failures) = (outcome.writes, outcome.failures.len());
-            tracing::info!(%key, controller = self.planner.name(), writes, failures, "plan carried out");
+            let uid = self.planner.subject(key).map(|subject| subject.uid).unwrap_or_default();
+            tracing::info!(%key, uid, controller = self.planner.name(), writes, failures, "plan carried out");
         }
         self.tell(key, &outcome.events);
         self.remember(key, &outcome);

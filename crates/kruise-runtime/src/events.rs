@@ -193,12 +193,16 @@ mod tests {
         Event { kind: EventKind::Normal, reason: "SuccessfulCreate", message: format!("created {name}") }
     }
 
+    /// install/T2: events can be sorted by time, and say how often.
     #[tokio::test(start_paused = true)]
     async fn first_event_goes_out_at_once_and_a_burst_becomes_one() {
         let recorder = Recorder::new("test", Clock::from_fn(|| Timestamp::UNIX_EPOCH));
         recorder.tell(&subject(), &created("a"));
         let (first, _) = recorder.take_due(Instant::now());
         assert_eq!((first.len(), &first[0]["message"]), (1, &json!("created a")));
+        for field in ["firstTimestamp", "lastTimestamp"] {
+            assert_eq!(first[0][field], "1970-01-01T00:00:00Z", "install/T2: {field}");
+        }
 
         for number in 0..1_000 {
             recorder.tell(&subject(), &created(&number.to_string()));

@@ -227,8 +227,9 @@ mod tests {
         assert!(!gates.on("CloneSetShortHash"));
     }
 
+    /// install/F14, platform acceptance 9: refused, not ignored, with everything that is known.
     #[test]
-    fn bad_input_is_named_with_what_is_allowed() {
+    fn install_f14_bad_input_is_named_with_what_is_allowed() {
         let error = FeatureGates::read("EnhancedLivenessProbeGate=true").unwrap_err().to_string();
         assert!(
             error.starts_with("unrecognized feature gate: EnhancedLivenessProbeGate; known are PodWebhook,"),

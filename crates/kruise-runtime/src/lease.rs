@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use http::{Request, header};
 use jiff::Timestamp;
+use kruise_core::chain::{Event, EventKind};
 use kube::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::events::{Recorder, Subject};
 
 /// How long a lease holds, when a leader gives up, how often everybody looks.
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +104,20 @@ impl Candidate {
             // Twice as often as a leader renews: a released lease is found within two seconds, one try included.
             tokio::time::sleep(self.timings.retry / 2).await;
         }
+    }
+
+    /// Tells users on the lease itself (LE-1).
+    pub fn tell(&self, recorder: &Recorder, reason: &'static str, what: &str) {
+        let subject = Subject {
+            api_version: "coordination.k8s.io/v1".to_owned(),
+            kind: "Lease",
+            namespace: self.namespace.as_str().into(),
+            name: self.name.as_str().into(),
+            uid: String::new(),
+        };
+        let message = format!("{} {what}", self.identity);
+        let kind = EventKind::Normal;
+        recorder.tell(&subject, &Event { kind, reason, message });
     }
 
     /// Renews until it is lost: resolves when this replica must stop leading.

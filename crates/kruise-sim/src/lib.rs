@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod kubelet;
 pub mod model;
+pub mod planted;
 pub mod rng;
 pub mod server;
 pub mod world;

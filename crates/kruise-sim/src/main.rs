@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use kruise_sim::campaign::{self, Points, Progress, Story, Until};
+use kruise_sim::model::{Size, worlds};
+use kruise_sim::planted;
 use kruise_sim::world::faults::{Blow, Plan};
 use kruise_sim::world::scenario::{self, Kind};
 use kruise_sim::world::{Flags, Lease, Run};
@@ -35,6 +37,14 @@ enum Command {
         #[arg(long, default_value_t = 1_000_000)]
         from: u64,
     },
+    /// All interleavings of small worlds
+    Model {
+        /// Worlds of three pods instead of two
+        #[arg(long)]
+        large: bool,
+    },
+    /// Managers with planted bugs: is each of them found?
+    Bugs,
     /// One run again, with its whole log
     Replay {
         /// As CloneSet/in-place; without it the one that the seed draws, faults included
@@ -55,6 +65,10 @@ fn main() -> ExitCode {
     let flags = Flags::default();
     let stories = match Arguments::parse().command {
         Command::Check { seeds } => check(seeds, &flags),
+        Command::Model { large } => {
+            return verdict(check_models(if large { Size::Large } else { Size::Small }));
+        }
+        Command::Bugs => return verdict(hunt_bugs(&flags)),
         Command::Long { seconds, from } => {
             let progress = Progress::default();
             let until = Until::Time(Instant::now() + Duration::from_secs(seconds));
@@ -81,6 +95,50 @@ fn check(seeds: u64, flags: &Flags) -> Vec<Story> {
     stories.extend(campaign::run_seeds(0, Until::Seed(seeds), &progress, flags));
     println!("{}", progress.line());
     stories
+}
+
+/// Prints what was visited; whether every rule held.
+fn check_models(size: Size) -> bool {
+    println!("all interleavings:");
+    let mut holds = true;
+    for (name, model) in worlds(size) {
+        let started = Instant::now();
+        match kruise_sim::model::check(model) {
+            Ok(checked) => println!(
+                "  {name:24} {:8} states, {:3} steps deep, {:.1?}",
+                checked.states,
+                checked.depth,
+                started.elapsed()
+            ),
+            Err(broken) => {
+                holds = false;
+                println!("  {name:24} BROKEN: {broken}");
+            }
+        }
+    }
+    holds
+}
+
+/// Prints how each bug was found; whether all were.
+fn hunt_bugs(flags: &Flags) -> bool {
+    println!("planted bugs:");
+    let mut all_found = true;
+    for bug in planted::all() {
+        match planted::hunt(bug, flags) {
+            Some(found) => {
+                println!("  {:42} run {:3}, {:6.2?}: {}", bug.name, found.runs, found.took, found.said);
+            }
+            None => {
+                all_found = false;
+                println!("  {:42} NOT FOUND", bug.name);
+            }
+        }
+    }
+    all_found
+}
+
+fn verdict(is_fine: bool) -> ExitCode {
+    if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn print_points(points: &[Points]) {

@@ -49,7 +49,11 @@ enum Command {
     /// Measure rollouts: wall time, writes per pod, CPU and memory of a manager, and the floor
     Bench(Bench),
     /// Build the image here and in a copy of the checkout elsewhere, and compare the digests; takes two release builds
-    ImagesCheck,
+    ImagesCheck {
+        /// The sources; they must not change meanwhile
+        #[arg(long, default_value = ".")]
+        checkout: PathBuf,
+    },
     /// Build the images that ship, into an OCI layout
     Images {
         /// Where the layout is written
@@ -150,8 +154,8 @@ fn run(command: Command) -> anyhow::Result<()> {
             println!("{}: {}:{tag} {}", out.display(), shipped::MANAGER_NAME, built.manifest);
             Ok(())
         }
-        Command::ImagesCheck => {
-            let builds = reproduce::twice("check", program::MANAGER)?;
+        Command::ImagesCheck { checkout } => {
+            let builds = reproduce::twice("check", program::MANAGER, &checkout)?;
             anyhow::ensure!(builds.here == builds.elsewhere, "two builds differ: {builds:?}");
             println!("both builds are {}", builds.here);
             Ok(())

@@ -16,8 +16,7 @@ use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 /// Enough for zones, for spreading and for a node or two to go away.
 const NODES: usize = 12;
 
-/// Without the gate that makes every pod wait for a condition: its controller comes with the pod webhook (SM-50).
-const ALL_GATES: &str = "AllAlpha=true,KruisePodReadinessGate=false";
+const ALL_GATES: &str = "AllAlpha=true";
 
 /// The cluster that all tests of one process share.
 pub struct Shared {

@@ -189,7 +189,27 @@ impl std::fmt::Display for Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::Counts;
+    use super::{CLUSTER, Counts, NODE};
+
+    /// PL-B14: a suite is found by its folder, so that none can be forgotten.
+    #[test]
+    fn pl_b14_every_folder_of_tests_is_run() {
+        let mut names: Vec<String> = std::fs::read_dir(crate::root().join("tests"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path().join("Cargo.toml"))
+            .map(|manifest| {
+                let text = std::fs::read_to_string(manifest).unwrap();
+                text.lines()
+                    .find_map(|line| line.strip_prefix("name = "))
+                    .unwrap()
+                    .trim_matches('"')
+                    .to_owned()
+            })
+            .collect();
+        names.sort();
+
+        assert_eq!(names, [CLUSTER, NODE]);
+    }
 
     #[test]
     fn closing_lines_are_added_up() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::StatefulSet as Native;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
@@ -55,13 +56,19 @@ fn pod_states(client: &Client, version: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), "default", &kind)
 }
 
-/// An object with a record, stored as v1alpha1.
+/// An object with a record, stored as v1alpha1, of a workload that has no pods at the moment.
 async fn remembered(client: &Client) {
+    let mut empty = statefulset(0).named("empty").0;
+    empty["apiVersion"] = json!("apps/v1");
+    empty["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
+    let natives: Api<Native> = Api::namespaced(client.clone(), "default");
+    natives.create(&PostParams::default(), &serde_json::from_value(empty).unwrap()).await.unwrap();
     let api = pod_states(client, "v1alpha1");
     let object: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "apps.kruise.io/v1alpha1", "kind": "PersistentPodState", "metadata": {"name": "old"},
         "spec": {
-            "targetRef": {"apiVersion": "example.com/v1", "kind": "Unlisted", "name": "web"},
+            "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "empty"},
+            "persistentPodStateRetentionPolicy": "WhenDeleted",
             "requiredPersistentTopology": {"nodeTopologyKeys": ["zone"]},
         },
     }))
@@ -70,7 +77,7 @@ async fn remembered(client: &Client) {
         if api.create(&PostParams::default(), &object).await.is_ok() {
             let record = json!({"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}});
             let status =
-                Patch::Merge(json!({"status": {"observedGeneration": 1, "podStates": {"web-0": record}}}));
+                Patch::Merge(json!({"status": {"observedGeneration": 1, "podStates": {"empty-0": record}}}));
             api.patch_status("old", &PatchParams::default(), &status).await.unwrap();
             return;
         }
@@ -106,7 +113,14 @@ async fn missing_and_older_definitions() {
     let clonesets = Sets::new(Kind::CloneSet, client.clone(), "default");
     clonesets.create(cloneset(1)).await.until_available(1).await;
 
-    crds::install(&client).await.unwrap();
+    let late =
+        kruise_api::crd::all_crds().into_iter().find(|one| one["metadata"]["name"] == STATEFULSETS).unwrap();
+    definitions.create(&PostParams::default(), &serde_json::from_value(late).unwrap()).await.unwrap();
+    let is_served = |crd: &CustomResourceDefinition| {
+        let conditions = crd.status.as_ref().and_then(|status| status.conditions.as_ref());
+        conditions.into_iter().flatten().any(|one| one.type_ == "Established" && one.status == "True")
+    };
+    wait::until(&definitions, STATEFULSETS, "the definition", is_served).await.unwrap();
     let sets = Sets::new(Kind::StatefulSet, client.clone(), "default");
     sets.create(statefulset(1).named("late")).await.until_available(1).await;
     let now = until_ready(health).await;
@@ -115,7 +129,7 @@ async fn missing_and_older_definitions() {
     let newer = pod_states(&client, "v1beta1");
     let read = newer.get("old").await.unwrap();
     assert_eq!(read.data["spec"]["requiredPersistentTopology"], json!({"keys": ["zone"]}));
-    let record = json!({"web-0": {"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}}});
+    let record = json!({"empty-0": {"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}}});
     assert_eq!(read.data["status"]["podStates"], record);
     // Any write stores it anew, and the older version shows the same.
     let touch = Patch::Merge(json!({"metadata": {"labels": {"stored": "anew"}}}));

@@ -49,7 +49,7 @@ fn times(spec: &LeaseSpec) -> (Timestamp, Timestamp) {
     (spec.acquire_time.as_ref().unwrap().0, spec.renew_time.as_ref().unwrap().0)
 }
 
-/// LE-1, LE-3: after a clean stop of the leader the standby leads within two seconds and goes on with the work.
+/// LE-1, LE-3, HA-4 (managers without webhooks compete for the lead all the same): after a clean stop of the leader the standby leads within two seconds and goes on with the work.
 #[tokio::test]
 async fn standby_leads_within_two_seconds_of_a_clean_stop() {
     let test = scratch_without_manager("lease").await.unwrap();

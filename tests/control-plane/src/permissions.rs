@@ -262,7 +262,7 @@ async fn launches_in_order(world: &World, here: &Sets) {
     wait::until(&maps, "ordered-barrier", "both levels", both).await.unwrap();
 }
 
-/// The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.
+/// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.
 async fn heals_certificates(here: &Sets) {
     let secrets: Api<Secret> = Api::namespaced(here.client.clone(), "kruise-system");
     let name = "kruise-webhook-certs";

@@ -7,11 +7,11 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Event, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd;
 use kruise_testbed::certs::Authority;
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ const DEFINITION: &str = "clonesets.apps.kruise.io";
 
 struct Replica {
     part: String,
+    process: u32,
     webhooks: u16,
     health: u16,
     metrics: u16,
@@ -43,10 +44,13 @@ async fn world() -> World {
     let kubeconfig = manager::authorize(&cluster, "").await.unwrap();
     let program = manager::program().unwrap();
     let port = || manager::free_port().unwrap();
-    let replicas: Vec<Replica> = (0..REPLICAS)
-        .map(|i| Replica { part: format!("manager-{i}"), webhooks: port(), health: port(), metrics: port() })
+    let mut replicas: Vec<Replica> = (0..REPLICAS)
+        .map(|i| {
+            let part = format!("manager-{i}");
+            Replica { part, process: 0, webhooks: port(), health: port(), metrics: port() }
+        })
         .collect();
-    for replica in &replicas {
+    for replica in &mut replicas {
         let args = [
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--webhook-port={}", replica.webhooks),
@@ -56,7 +60,7 @@ async fn world() -> World {
             "--leader-election-renew-deadline=2s".to_owned(),
             "--leader-election-retry-period=1s".to_owned(),
         ];
-        cluster.spawn(&replica.part, program.clone(), args.to_vec()).unwrap();
+        replica.process = cluster.spawn(&replica.part, program.clone(), args.to_vec()).unwrap();
     }
     World { cluster, client, replicas }
 }
@@ -92,7 +96,7 @@ async fn three_replicas_share_one_certificate_and_heal_it_together() {
         (2, 1),
         "made at the start and when it was deleted, written when it was corrupt"
     );
-    another_leads_when_the_leader_dies(&world).await;
+    another_leads_when_the_leader_hangs(&world).await;
 }
 
 type Data = BTreeMap<String, ByteString>;
@@ -213,22 +217,48 @@ async fn forged_authorities_are_replaced(world: &World) {
     definitions.patch(DEFINITION, &PatchParams::default(), &Patch::Merge(conversion)).await.unwrap();
 }
 
-/// HA-3, platform acceptance 8: no lease is given back by a killed leader, yet another leads soon.
-async fn another_leads_when_the_leader_dies(world: &World) {
-    let mut standbys = Vec::new();
+/// HA-3, platform acceptance 8, install/T46, install/T47: a leader that hangs gives nothing back, yet another leads soon; when
+/// it wakes up, it ends with the text that people look for.
+async fn another_leads_when_the_leader_hangs(world: &World) {
+    let (mut standbys, mut hung) = (Vec::new(), Vec::new());
     for replica in &world.replicas {
         let page = until_says(replica.metrics, "/metrics", "kruise_manager_is_leader ").await;
         if page.contains("\nkruise_manager_is_leader 1") {
-            world.cluster.stop(&replica.part).unwrap();
+            signal("STOP", replica);
+            hung.push(replica);
         } else {
             standbys.push(replica.metrics);
         }
     }
-    assert_eq!(standbys.len(), REPLICAS - 1);
+    assert_eq!((hung.len(), standbys.len()), (1, REPLICAS - 1));
     let waits = standbys
         .into_iter()
         .map(|port| Box::pin(until_says(port, "/metrics", "\nkruise_manager_is_leader 1")));
     futures::future::select_all(waits).await;
+
+    signal("CONT", hung[0]);
+    let log = world.cluster.log_dir().join(format!("{}.log", hung[0].part));
+    let start = std::time::Instant::now();
+    while !std::fs::read_to_string(&log).unwrap().contains("leader election lost") {
+        assert!(start.elapsed() < std::time::Duration::from_mins(1), "{} says nothing", log.display());
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    let events: Api<Event> = Api::namespaced(world.client.clone(), "kruise-system");
+    let both_led = |all: &[Event]| {
+        let told = all.iter().filter(|one| {
+            let is_about_the_lease = one.involved_object.kind.as_deref() == Some("Lease");
+            is_about_the_lease && one.reason.as_deref() == Some("LeaderElection")
+        });
+        told.filter_map(|one| one.message.as_deref()).filter(|text| text.ends_with("became leader")).count()
+            == 2
+    };
+    wait::until_all(&events, &ListParams::default(), "both leads are told", both_led).await.unwrap();
+}
+
+fn signal(name: &str, replica: &Replica) {
+    let status =
+        std::process::Command::new("kill").args([format!("-{name}"), replica.process.to_string()]).status();
+    assert!(status.unwrap().success());
 }
 
 /// The certificate inside of PEM armour.

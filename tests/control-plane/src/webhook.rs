@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::{Event, Pod, Secret};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -105,6 +105,7 @@ async fn cloneset_of_either_version_is_defaulted_judged_and_rolled_out() {
 
     heals(&world).await;
 
+    logs_can_be_searched(&world).await;
     world.cluster.stop(manager::PART).unwrap();
     world.clonesets("v1beta1").get("web").await.unwrap();
     assert!(world.clonesets("v1beta1").list(&ListParams::default()).await.is_ok());
@@ -229,6 +230,28 @@ async fn refuses_with_the_field(world: &World) {
         let Err(kube::Error::Api(status)) = world.create(&bad).await else { panic!("it was accepted") };
         assert!(status.message.contains(field), "{}", status.message);
     }
+}
+
+/// install/T18, install/T28, install/T26: the log by the words of the guide, by name and by uid; events by their object.
+async fn logs_can_be_searched(world: &World) {
+    let uid = world.clonesets("v1beta1").get("web").await.unwrap().metadata.uid.unwrap();
+    let log = world.cluster.log_dir().join(format!("{}.log", manager::PART));
+    let text = std::fs::read_to_string(log).unwrap();
+    for words in [["webhook", "certificate"], ["default/web", uid.as_str()]] {
+        let found = text.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        assert!(found, "no line of the log has {words:?}");
+    }
+    let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
+    let about = ListParams::default().fields("involvedObject.kind=CloneSet,involvedObject.name=web");
+    // install/T5: what `kubectl describe cloneset` shows below the status.
+    let is_told = |all: &[Event]| {
+        all.iter().any(|one| {
+            one.reason.as_deref() == Some("SuccessfulCreate")
+                && one.involved_object.uid.as_ref() == Some(&uid)
+                && one.last_timestamp.is_some()
+        })
+    };
+    wait::until_all(&events, &about, "the event of a creation", is_told).await.unwrap();
 }
 
 /// The secret is deleted, then the CA in a configuration is another one: both heal without a restart.

@@ -1,5 +1,6 @@
 //! The chart on real nodes, from installation to removal: two replicas, webhooks through the Service, a CloneSet updated in
-//! place, the leader killed, an upgrade, an uninstallation that is refused and one that is not. What ran before runs on.
+//! place, the leader killed, an upgrade, an uninstallation that is refused and one that is not. What ran before runs on, which
+//! is our answer to UN-6: with the definitions kept, no pod goes with the release.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ const NOT_OURS: [&str; 9] = [
     "pub.kruise.io/disable-fetch-replicas-from-workload",
     // Unreachable in the original's CLI.
     "kubectl.kruise.io/restartedAt",
-    // Wrong names in the original's documents.
+    // Wrong names in the original's documents (install/T34, install/T35, install/T42).
     "apps.kruise.io/sidecarset-hash",
     "apps.kruise.io/inplace-update-grace-period",
     "apps.kruise.io/in-place-update-state",

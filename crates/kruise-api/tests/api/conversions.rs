@@ -129,6 +129,7 @@ fn statefulset_b17_a_write_through_v1alpha1_erases_nothing() {
     assert_eq!(up(&old), new);
 }
 
+/// IN-4.
 #[test]
 fn daemonset_annotation_type_and_hash_become_fields() {
     let metadata =
@@ -156,6 +157,7 @@ fn daemonset_b17_a_field_that_says_no_stays_no() {
     assert_eq!(up(&down(&new)), new);
 }
 
+/// IN-4, install/T39.
 #[test]
 fn ss_2_one_namespace_becomes_a_selector() {
     let old = object(

@@ -97,3 +97,17 @@ proptest! {
         })?;
     }
 }
+
+/// install/F33: what an autoscaler can scale, and nothing else.
+#[test]
+fn install_f33_only_workloads_with_a_number_of_pods_can_be_scaled() {
+    let scalable: Vec<String> = all_crds()
+        .iter()
+        .filter(|crd| {
+            let versions = crd["spec"]["versions"].as_array().unwrap();
+            versions.iter().all(|version| version["subresources"]["scale"].is_object())
+        })
+        .map(|crd| crd["spec"]["names"]["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(scalable, ["CloneSet", "StatefulSet", "UnitedDeployment"]);
+}

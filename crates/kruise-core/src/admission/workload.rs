@@ -6,6 +6,7 @@ use kruise_api::kubernetes::RESTART_ALWAYS;
 use serde_json::{Map, Value, json};
 
 use super::{FaultKind, Faults};
+use crate::amount::{Amount, Bare, Rounding};
 use crate::gates::{Gate, Gates};
 use crate::order::Selector;
 use crate::pod::string_map;
@@ -60,6 +61,19 @@ pub fn one_of(value: &Value, field: &str, words: &[&str], faults: &mut Faults) {
     if !text.is_empty() && !words.contains(&text) {
         faults.add(FaultKind::NotSupported, field, format!("{text:?}: use {}", words.join(", ")));
     }
+}
+
+/// A warning about a percentage at this path that is more than nothing and yet, rounded down, no pod at all.
+pub fn rounds_to_zero(spec: &Value, path: &str, effect: &str) -> Option<String> {
+    let written = spec.pointer(path)?;
+    let replicas = spec.get("replicas").and_then(Value::as_u64).unwrap_or(1);
+    let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
+    let amount = Amount::read(written, Bare::Refused).ok()?;
+    let (down, up) = (amount.of(replicas, Rounding::Down), amount.of(replicas, Rounding::Up));
+    (down == 0 && up > 0).then(|| {
+        let (field, text) = (path.replace('/', "."), written.as_str().unwrap_or_default());
+        format!("spec{field}: {text} of {replicas} replicas rounds to 0 pods; {effect}")
+    })
 }
 
 pub fn selector(spec: &Value, faults: &mut Faults) {

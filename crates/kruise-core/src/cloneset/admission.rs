@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::strategy;
 use crate::admission::workload::{self, default_templates, object_in, set};
 use crate::admission::{FaultKind, Faults};
+use crate::amount::{Amount, Bare, Rounding};
 use crate::gates::{Gate, Gates};
 use crate::merge::{Change, differences};
 use crate::revision::{Unreadable, canonical};
@@ -97,8 +98,16 @@ pub fn validate_v1alpha1(spec: &Value) -> Faults {
 }
 
 /// Things that work but will surprise.
-pub fn warn(name: &str, gates: &Gates) -> Vec<String> {
+pub fn warn(name: &str, spec: &Value, gates: &Gates) -> Vec<String> {
     let mut warnings = Vec::new();
+    let rolling = "/updateStrategy/rollingUpdate";
+    let written = spec.pointer(&format!("{rolling}/maxSurge"));
+    let surge = written.and_then(|value| Amount::read(value, Bare::Refused).ok());
+    // Without extra pods it is rounded up (CS-30).
+    if surge.is_some_and(|surge| surge.of(u32::MAX, Rounding::Up) > 0) {
+        let effect = "with maxSurge it is rounded down, so that pods are replaced only by extra pods";
+        warnings.extend(workload::rounds_to_zero(spec, &format!("{rolling}/maxUnavailable"), effect));
+    }
     if name.len() > NAME_BYTES_MAX && !gates.on(Gate::CloneSetShortHash) {
         warnings.push(format!(
             "metadata.name has {} characters: with more than {NAME_BYTES_MAX} the label controller-revision-hash can \

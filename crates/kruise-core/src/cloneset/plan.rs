@@ -8,6 +8,7 @@ use super::spec::Spec;
 use super::view::View;
 use super::{claims, revisions, scale, status, update};
 use crate::amount::Rounding;
+use crate::base::begin;
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
@@ -17,7 +18,7 @@ use crate::pod::PodView;
 use crate::predownload::{Download, Rollout, pre_download};
 use crate::reason::Reason;
 use crate::refresh::Refresher;
-use crate::revision::{Found, Revisions};
+use crate::revision::Revisions;
 use crate::rollout::TemplateHash;
 
 /// What every step gets.
@@ -52,21 +53,14 @@ impl<'a> Cx<'a> {
 /// The next writes for one CloneSet, and for each pod left alone the reason.
 pub fn plan(view: &View, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let spec = match &view.spec {
-        Ok(spec) => spec,
-        Err(fault) => {
-            status::unreadable(view, fault, now, &mut plan);
-            return hold_all(view, plan, &Reason::UnreadableSpec { field: fault.field.clone() });
-        }
-    };
-    let revisions = match revisions::find(view, spec) {
-        Found::Stored(revisions, renumber) => {
-            plan.act_if(renumber);
-            revisions
-        }
-        Found::Missing(chain) => {
-            plan.act(chain);
-            return hold_all(view, plan, &Reason::RevisionFirst);
+    let begun = begin(&view.spec, |spec| revisions::find(view, spec), &mut plan);
+    let (spec, revisions) = match begun {
+        Ok(begun) => begun,
+        Err(reason) => {
+            if let Err(fault) = &view.spec {
+                status::unreadable(view, fault, now, &mut plan);
+            }
+            return hold_all(view, plan, &reason);
         }
     };
     let cx = Cx::of(view, spec, revisions, now);

@@ -1,44 +1,34 @@
 //! `spec`, read once: defaults applied, amounts parsed. Behind it nobody compares strings or rounds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use serde_json::Value;
 
 use crate::amount::{Amount, Bare};
+use crate::base::BaseSpec;
 use crate::ids::PodName;
-use crate::lifecycle::Hooks;
-use crate::order::{Priority, ScatterTerm, Selector};
-use crate::pod::string_map;
+use crate::order::{Priority, ScatterTerm};
 use crate::predownload::PreDownload;
 use crate::reader::{self, Fault, Reader, fault};
-use crate::revision::{Data, hash};
-use crate::rollout::{Kind, Policy};
+use crate::revision::hash;
+use crate::rollout::{Policy, ROLLING};
 
-const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 const IN_PLACE: &str = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy";
 const PRIORITY: &str = "spec.updateStrategy.rollingUpdate.priorityStrategy";
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    pub replicas: u32,
-    pub selector: Selector,
-    /// As written, for objects that select the same pods.
-    pub selector_text: Value,
-    pub match_labels: BTreeMap<String, String>,
-    pub template: Data,
-    pub claim_templates: Vec<Value>,
+    pub base: BaseSpec,
     /// Of the claim templates (SM-12).
     pub claim_hash: String,
     pub pods_to_delete: Vec<PodName>,
     pub scale_max_unavailable: Option<Amount>,
     pub claim_reuse: ClaimReuse,
     pub preparing_delete: PreparingDelete,
-    pub kind: Kind,
     pub rolling: Rolling,
-    pub history_limit: u32,
     pub min_ready_seconds: u32,
-    pub hooks: Option<Hooks>,
     /// Seconds; off when absent or the largest int32 (CS-90).
     pub progress_deadline: Option<u32>,
 }
@@ -70,6 +60,14 @@ pub struct Rolling {
     pub pre_download: PreDownload,
 }
 
+impl Deref for Spec {
+    type Target = BaseSpec;
+
+    fn deref(&self) -> &BaseSpec {
+        &self.base
+    }
+}
+
 impl Spec {
     /// The keys of the template's topology spread constraints: which node labels matter (CS-52).
     pub fn topology_keys(&self) -> BTreeSet<&str> {
@@ -81,18 +79,13 @@ impl Spec {
     /// Reads `.spec` of a v1beta1 object. `excluded` is the manager's flag for CS-35.
     pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
         let read = Reader { object: spec, at: "spec" };
-        let claim_templates = read.list("volumeClaimTemplates").to_vec();
+        let base = BaseSpec::read(spec)?;
         let leaves_out = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
         let deadline = read.count("progressDeadlineSeconds")?;
         Ok(Self {
-            replicas: read.count("replicas")?.unwrap_or(1),
-            selector: Selector::read(&spec["selector"]).map_err(|e| fault("spec.selector", &e))?,
-            selector_text: spec["selector"].clone(),
-            match_labels: string_map(spec.pointer("/selector/matchLabels")),
-            template: Data::of(&spec["template"]).map_err(|e| fault("spec.template", &e))?,
-            claim_hash: hash::of_claim_templates(&claim_templates)
+            claim_hash: hash::of_claim_templates(&base.claim_templates)
                 .map_err(|e| fault("spec.volumeClaimTemplates", &e))?,
-            claim_templates,
+            base,
             pods_to_delete: unique(read.list("scaleStrategy/podsToDelete")),
             scale_max_unavailable: read.amount("scaleStrategy/maxUnavailable", Bare::Percent)?,
             claim_reuse: match read.flag("scaleStrategy/enablePVCReuse") {
@@ -100,11 +93,8 @@ impl Spec {
                 _ => ClaimReuse::Off,
             },
             preparing_delete: if leaves_out { PreparingDelete::Excluded } else { excluded },
-            kind: Kind::read(&read)?,
             rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
-            history_limit: read.count("revisionHistoryLimit")?.unwrap_or(10),
             min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
-            hooks: Hooks::read(spec.get("lifecycle")),
             progress_deadline: deadline.filter(|seconds| *seconds < i32::MAX.unsigned_abs()),
         })
     }

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::admission::workload;
 use crate::admission::{FaultKind, Faults};
 use crate::amount::{Amount, Bare, Rounding};
-
-const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+use crate::rollout::ROLLING;
 
 pub fn validate(spec: &Value, faults: &mut Faults) {
     let strategy = spec.get("updateStrategy").unwrap_or(&Value::Null);

@@ -1,6 +1,7 @@
 //! Everything the planner may look at.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,80 +9,54 @@ use kruise_api::{Kind, apps::cloneset::CloneSet, labels};
 use serde_json::Value;
 
 use super::spec::{PreparingDelete, Spec};
+use crate::base::Base;
 use crate::claim::Claim;
-use crate::gates::Gates;
-use crate::ids::{PodName, ResourceVersion, Uid};
-use crate::inplace::Resize;
+use crate::ids::PodName;
 use crate::lifecycle::{State, is_normal};
 use crate::pod::PodView;
 use crate::reader::Fault;
-use crate::revision::{Revision, sort};
-use crate::workload::{Failures, PullJob, Workload};
+use crate::revision::Revision;
+use crate::workload::Workload;
 
 /// Built once per reconcile and never changed.
 #[derive(Debug, Clone)]
 pub struct View {
-    pub name: String,
-    pub namespace: String,
-    pub uid: Uid,
-    pub version: ResourceVersion,
-    pub generation: i64,
-    /// Copied onto new revisions (SM-4).
-    pub annotations: BTreeMap<String, String>,
-    /// Set while it is being deleted.
-    pub deleted: Option<Timestamp>,
+    pub base: Base,
     /// Shared, so that it is read once per generation and not once per plan.
     pub spec: Result<Arc<Spec>, Fault>,
-    /// As stored; what is already so is not written.
-    pub status: Value,
-    /// Matching the selector and owned by it or by nobody (SM-6), oldest first.
-    pub revisions: Vec<Arc<Revision>>,
-    /// All that its uid owns, also those being deleted and finished, sorted by name.
-    pub pods: Vec<Arc<PodView>>,
-    /// Pods of others that carry the name of one of our instances (B7).
-    pub strangers: BTreeSet<PodName>,
     /// All claims of the namespace that carry an instance id and are ours or named like ours, and all that we own.
     pub claims: Vec<Arc<Claim>>,
-    /// ImagePullJobs that it controls.
-    pub pull_jobs: Vec<PullJob>,
     /// Node name → its labels, only for the topology keys of the template; empty without constraints.
     pub node_labels: BTreeMap<String, BTreeMap<String, String>>,
-    /// Nodes without our daemon, where environment cannot be renewed (M5).
-    pub virtual_nodes: BTreeSet<String>,
-    pub gates: Gates,
-    pub resize: Resize,
-    /// What failed since the last plan that went through (B5).
-    pub failures: Failures,
     /// Pods that a budget refused to have disturbed when it was asked last (B10).
     pub denied: BTreeSet<PodName>,
     /// For instance ids.
     pub seed: u64,
 }
 
+/// What it has in common with other kinds is part of it.
+impl Deref for View {
+    type Target = Base;
+
+    fn deref(&self) -> &Base {
+        &self.base
+    }
+}
+
+impl DerefMut for View {
+    fn deref_mut(&mut self) -> &mut Base {
+        &mut self.base
+    }
+}
+
 impl View {
     /// From the stored v1beta1 object; the rest is filled in by the caller.
     pub fn of(object: &Value, excluded: PreparingDelete) -> Self {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
         Self {
-            name: text("/metadata/name").to_owned(),
-            namespace: text("/metadata/namespace").to_owned(),
-            uid: Uid::new(text("/metadata/uid")),
-            version: ResourceVersion::new(text("/metadata/resourceVersion")),
-            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0),
-            annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
-            deleted: crate::time::read(text("/metadata/deletionTimestamp")),
+            base: Base::of(object),
             spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded).map(Arc::new),
-            status: object.get("status").cloned().unwrap_or(Value::Null),
-            revisions: Vec::new(),
-            pods: Vec::new(),
-            strangers: BTreeSet::new(),
             claims: Vec::new(),
-            pull_jobs: Vec::new(),
             node_labels: BTreeMap::new(),
-            virtual_nodes: BTreeSet::new(),
-            gates: Gates::default(),
-            resize: Resize::Endpoint,
-            failures: Failures::default(),
             denied: BTreeSet::new(),
             seed: 0,
         }
@@ -89,12 +64,8 @@ impl View {
 
     /// Sets pods and revisions (owned or shared) in the order that planning relies on.
     #[must_use]
-    pub fn with<R: Into<Arc<Revision>>>(mut self, mut pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
-        let mut revisions: Vec<Arc<Revision>> = revisions.into_iter().map(Into::into).collect();
-        pods.sort_by(|a, b| a.name.cmp(&b.name));
-        sort(&mut revisions);
-        self.pods = pods;
-        self.revisions = revisions;
+    pub fn with<R: Into<Arc<Revision>>>(mut self, pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
+        self.base.set(pods, revisions);
         self
     }
 
@@ -112,19 +83,7 @@ impl View {
 
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
-        Workload {
-            kind: CloneSet::KIND,
-            name: &self.name,
-            namespace: &self.namespace,
-            uid: &self.uid,
-            generation: self.generation,
-            annotations: &self.annotations,
-            status: &self.status,
-            revisions: &self.revisions,
-            gates: &self.gates,
-            resize: self.resize,
-            virtual_nodes: &self.virtual_nodes,
-        }
+        self.base.workload(CloneSet::KIND)
     }
 }
 

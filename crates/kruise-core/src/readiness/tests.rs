@@ -66,6 +66,7 @@ fn shared_machinery_m17_new_conditions_of_both_gates_travel_in_one_patch() {
     assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 2);
 }
 
+/// PW-4.
 #[test]
 fn sm_51_ready_falls_at_once_and_names_the_gate() {
     let since = "2026-01-01T00:00:00Z";
@@ -97,6 +98,7 @@ fn sm_51_without_ready_containers_the_kubelet_decides() {
     assert_eq!(edit.current("Ready").unwrap().status, Status::True);
 }
 
+/// PW-4, platform acceptance 18.
 #[test]
 fn sm_52_ready_only_after_both_keys_are_gone() {
     let view = gated().view();

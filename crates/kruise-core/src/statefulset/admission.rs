@@ -17,8 +17,8 @@ use crate::gates::{Gate, Gates};
 use crate::inplace::{Blocked, Change};
 use crate::quantity::Quantity;
 use crate::revision::Unreadable;
+use crate::rollout::ROLLING;
 
-const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 /// A pod that is not available after five minutes of readiness is a mistake in the spec.
 const MIN_READY_SECONDS_MAX: i64 = 300;
 /// Pods and labels carry the name; the API server takes no longer label values.
@@ -129,6 +129,9 @@ pub fn validate_name(name: &str) -> Faults {
 /// Things that work but will surprise.
 pub fn warn(name: &str, spec: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = Vec::new();
+    for path in ["/updateStrategy/rollingUpdate/maxUnavailable", "/scaleStrategy/maxUnavailable"] {
+        warnings.extend(workload::rounds_to_zero(spec, path, "it counts as 1"));
+    }
     if name.len() + HASH_BYTES > LABEL_BYTES_MAX {
         warnings.push(format!(
             "metadata.name has {} characters: with more than {} the label controller-revision-hash can become too long and \

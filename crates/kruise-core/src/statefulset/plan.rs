@@ -10,6 +10,7 @@ use super::ordinals::Ordinal;
 use super::spec::Spec;
 use super::view::View;
 use super::{claims, scale, status, update};
+use crate::base::begin;
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::ids::{RevisionHash, RevisionName};
 use crate::lifecycle::AtTarget;
@@ -18,7 +19,7 @@ use crate::pod::{Edit, Guard, PodView};
 use crate::predownload::{Download, PreDownload, Rollout, pre_download};
 use crate::reason::Reason;
 use crate::refresh::Refresher;
-use crate::revision::{self, Found, Revisions};
+use crate::revision::{self, Revisions};
 use crate::rollout::{Kind, Policy, TemplateHash};
 
 /// What every step gets.
@@ -81,21 +82,14 @@ impl<'a> Cx<'a> {
 /// The next writes for one StatefulSet, and for each pod left alone the reason.
 pub fn plan(view: &View, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let spec = match &view.spec {
-        Ok(spec) => spec,
-        Err(fault) => {
-            status::unreadable(view, fault, now, &mut plan);
-            return hold_all(view, plan, &Reason::UnreadableSpec { field: fault.field.clone() });
-        }
-    };
-    let revisions = match revision::find(&view.workload(), &spec.template, None) {
-        Found::Stored(revisions, renumber) => {
-            plan.act_if(renumber);
-            revisions
-        }
-        Found::Missing(chain) => {
-            plan.act(chain);
-            return hold_all(view, plan, &Reason::RevisionFirst);
+    let begun = begin(&view.spec, |spec| revision::find(&view.workload(), &spec.template, None), &mut plan);
+    let (spec, revisions) = match begun {
+        Ok(begun) => begun,
+        Err(reason) => {
+            if let Err(fault) = &view.spec {
+                status::unreadable(view, fault, now, &mut plan);
+            }
+            return hold_all(view, plan, &reason);
         }
     };
     let cx = Cx::of(view, spec, revisions, now);

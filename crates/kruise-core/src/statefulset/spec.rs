@@ -1,43 +1,31 @@
 //! `spec`, read once: defaults applied, amounts parsed. Behind it nobody compares strings or rounds.
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use kruise_api::apps::statefulset::{ClaimRetention, ClaimUpdateType, PodManagementPolicy};
 use serde_json::Value;
 
 use super::ordinals::{Reserved, Slots};
 use crate::amount::{Amount, Bare, Rounding};
+use crate::base::BaseSpec;
 use crate::gates::{Gate, Gates};
-use crate::lifecycle::Hooks;
-use crate::order::{Priority, Selector};
-use crate::pod::string_map;
-use crate::reader::{self, Fault, Reader, fault};
-use crate::revision::Data;
-use crate::rollout::{Kind, Policy};
+use crate::order::Priority;
+use crate::reader::{self, Fault, Reader};
+use crate::rollout::{Policy, ROLLING};
 
-const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
 const PRIORITY: &str = "spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy";
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    pub replicas: u32,
-    pub selector: Selector,
-    /// As written, for objects that select the same pods.
-    pub selector_text: Value,
-    pub match_labels: BTreeMap<String, String>,
-    pub template: Data,
-    pub claim_templates: Vec<Value>,
+    pub base: BaseSpec,
     pub claim_update: ClaimUpdate,
     pub service_name: String,
     pub management: Management,
-    pub kind: Kind,
     pub rolling: Rolling,
-    pub history_limit: u32,
     /// Acts only with its gate (AS-16).
     pub start: u32,
     pub reserved: Reserved,
-    pub hooks: Option<Hooks>,
     /// Absent: unlimited.
     pub scale_max_unavailable: Option<Amount>,
     pub retention: Retention,
@@ -91,17 +79,20 @@ pub enum Order {
     Unordered(Option<Priority>),
 }
 
+impl Deref for Spec {
+    type Target = BaseSpec;
+
+    fn deref(&self) -> &BaseSpec {
+        &self.base
+    }
+}
+
 impl Spec {
     /// Reads `.spec` of a v1beta1 object.
     pub fn read(spec: &Value) -> Result<Self, Fault> {
         let read = Reader { object: spec, at: "spec" };
         Ok(Self {
-            replicas: read.count("replicas")?.unwrap_or(1),
-            selector: Selector::read(&spec["selector"]).map_err(|e| fault("spec.selector", &e))?,
-            selector_text: spec["selector"].clone(),
-            match_labels: string_map(spec.pointer("/selector/matchLabels")),
-            template: Data::of(&spec["template"]).map_err(|e| fault("spec.template", &e))?,
-            claim_templates: read.list("volumeClaimTemplates").to_vec(),
+            base: BaseSpec::read(spec)?,
             claim_update: match ClaimUpdateType::from(read.text("volumeClaimUpdateStrategy/type")) {
                 ClaimUpdateType::OnPodRollingUpdate => ClaimUpdate::OnPodRollingUpdate,
                 ClaimUpdateType::OnDelete | ClaimUpdateType::Other(_) => ClaimUpdate::OnDelete,
@@ -115,12 +106,9 @@ impl Spec {
                     return Err(read.fault("podManagementPolicy", &format!("{other:?} is no policy")));
                 }
             },
-            kind: Kind::read(&read)?,
             rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
-            history_limit: read.count("revisionHistoryLimit")?.unwrap_or(10),
             start: read.count("ordinals/start")?.unwrap_or(0),
             reserved: Reserved::read(read.list("reserveOrdinals")),
-            hooks: Hooks::read(spec.get("lifecycle")),
             scale_max_unavailable: read.amount("scaleStrategy/maxUnavailable", Bare::Refused)?,
             retention: Retention::read(read.at("persistentVolumeClaimRetentionPolicy")),
         })

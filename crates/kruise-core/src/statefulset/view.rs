@@ -1,6 +1,7 @@
 //! Everything the planner may look at.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,53 +10,43 @@ use serde_json::Value;
 
 use super::ordinals::Ordinal;
 use super::spec::Spec;
+use crate::base::Base;
 use crate::claim::Claim;
-use crate::gates::Gates;
-use crate::ids::{ClaimName, PodName, ResourceVersion, RevisionName, Uid};
-use crate::inplace::Resize;
+use crate::ids::{ClaimName, PodName, RevisionName};
 use crate::lifecycle::is_normal;
 use crate::pod::{Phase, PodView};
 use crate::reader::Fault;
-use crate::revision::{Revision, sort};
-use crate::workload::{Failures, PullJob, Workload};
+use crate::revision::Revision;
+use crate::workload::Workload;
 
 /// Built once per reconcile and never changed.
 #[derive(Debug, Clone)]
 pub struct View {
-    pub name: String,
-    pub namespace: String,
-    pub uid: Uid,
-    pub version: ResourceVersion,
-    pub generation: i64,
-    /// Copied onto new revisions.
-    pub annotations: BTreeMap<String, String>,
-    /// Set while it is being deleted.
-    pub deleted: Option<Timestamp>,
+    /// Its pods are also the orphans that selector and name make ours (AS-4).
+    pub base: Base,
     /// Shared, so that it is read once per generation and not once per plan.
     pub spec: Result<Arc<Spec>, Fault>,
-    /// As stored; what is already so is not written.
-    pub status: Value,
-    /// Matching the selector and owned by it or by nobody, oldest first.
-    pub revisions: Vec<Arc<Revision>>,
-    /// Those of them that nobody owns yet (AS-3).
+    /// Those of the revisions that nobody owns yet (AS-3).
     pub orphan_revisions: BTreeSet<RevisionName>,
-    /// All that its uid owns, also those being deleted and finished, and orphans that selector and name make ours (AS-4);
-    /// sorted by name.
-    pub pods: Vec<Arc<PodView>>,
-    /// Pods of others that carry a name of ours.
-    pub strangers: BTreeSet<PodName>,
     /// Claims of the namespace by name, at least those that our pods have or will have.
     pub claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// Storage classes by name.
     pub classes: BTreeMap<String, Expansion>,
-    /// ImagePullJobs that it controls.
-    pub pull_jobs: Vec<PullJob>,
-    /// Nodes without our daemon, where environment cannot be renewed (M5).
-    pub virtual_nodes: BTreeSet<String>,
-    pub gates: Gates,
-    pub resize: Resize,
-    /// What failed since the last plan that went through.
-    pub failures: Failures,
+}
+
+/// What it has in common with other kinds is part of it.
+impl Deref for View {
+    type Target = Base;
+
+    fn deref(&self) -> &Base {
+        &self.base
+    }
+}
+
+impl DerefMut for View {
+    fn deref_mut(&mut self) -> &mut Base {
+        &mut self.base
+    }
 }
 
 /// `allowVolumeExpansion` of a storage class.
@@ -68,57 +59,25 @@ pub enum Expansion {
 impl View {
     /// From the stored v1beta1 object; the rest is filled in by the caller.
     pub fn of(object: &Value) -> Self {
-        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
         Self {
-            name: text("/metadata/name").to_owned(),
-            namespace: text("/metadata/namespace").to_owned(),
-            uid: Uid::new(text("/metadata/uid")),
-            version: ResourceVersion::new(text("/metadata/resourceVersion")),
-            generation: object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0),
-            annotations: crate::pod::string_map(object.pointer("/metadata/annotations")),
-            deleted: crate::time::read(text("/metadata/deletionTimestamp")),
+            base: Base::of(object),
             spec: Spec::read(object.get("spec").unwrap_or(&Value::Null)).map(Arc::new),
-            status: object.get("status").cloned().unwrap_or(Value::Null),
-            revisions: Vec::new(),
             orphan_revisions: BTreeSet::new(),
-            pods: Vec::new(),
-            strangers: BTreeSet::new(),
             claims: BTreeMap::new(),
             classes: BTreeMap::new(),
-            pull_jobs: Vec::new(),
-            virtual_nodes: BTreeSet::new(),
-            gates: Gates::default(),
-            resize: Resize::Endpoint,
-            failures: Failures::default(),
         }
     }
 
     /// Sets pods and revisions in the order that planning relies on.
     #[must_use]
-    pub fn with<R: Into<Arc<Revision>>>(mut self, mut pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
-        let mut revisions: Vec<Arc<Revision>> = revisions.into_iter().map(Into::into).collect();
-        pods.sort_by(|a, b| a.name.cmp(&b.name));
-        sort(&mut revisions);
-        self.pods = pods;
-        self.revisions = revisions;
+    pub fn with<R: Into<Arc<Revision>>>(mut self, pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
+        self.base.set(pods, revisions);
         self
     }
 
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
-        Workload {
-            kind: StatefulSet::KIND,
-            name: &self.name,
-            namespace: &self.namespace,
-            uid: &self.uid,
-            generation: self.generation,
-            annotations: &self.annotations,
-            status: &self.status,
-            revisions: &self.revisions,
-            gates: &self.gates,
-            resize: self.resize,
-            virtual_nodes: &self.virtual_nodes,
-        }
+        self.base.workload(StatefulSet::KIND)
     }
 
     /// AS-4: whether selector and name make a pod ours.

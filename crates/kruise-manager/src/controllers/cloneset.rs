@@ -12,7 +12,7 @@ use kruise_runtime::Key;
 use kruise_runtime::cache::{Cached, Index, Store};
 use kruise_runtime::controller::Turn;
 
-use super::workload::{Context, Planned, failures};
+use super::workload::{Context, Planned};
 use crate::objects::{Claim, CloneSet, CloneSetKind, index};
 use crate::stores::Stores;
 use kruise_api::names::component;
@@ -38,11 +38,7 @@ impl Planned for CloneSets {
         let mut view = view.with(pods, revisions);
         add_claims(&cx.stores, &mut view);
         add_node_labels(&cx.stores, &mut view);
-        view.virtual_nodes = cx.virtual_nodes(&view.pods);
-        view.pull_jobs = cx.pull_jobs(&view.uid);
-        view.gates = cx.gates.clone();
-        view.resize = cx.resize;
-        view.failures = failures(&turn.failures);
+        cx.complete(&mut view.base, turn);
         view.denied.clone_from(&turn.denied);
         view.seed = turn.seed;
         view

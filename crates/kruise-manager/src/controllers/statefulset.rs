@@ -15,7 +15,7 @@ use kruise_runtime::cache::{Cached, Change, Store};
 use kruise_runtime::controller::Turn;
 use kruise_runtime::queue::Queue;
 
-use super::workload::{Context, Planned, failures};
+use super::workload::{Context, Planned};
 use crate::objects::{Claim, Pod, StatefulSet, StatefulSetKind, index};
 use crate::stores::Stores;
 use kruise_api::names::component;
@@ -39,16 +39,12 @@ impl Planned for StatefulSets {
         let pods = pods(cx, &view);
         let mut view = view.with(pods, found.owned.into_iter().chain(found.orphans).collect());
         view.orphan_revisions = orphans;
-        view.gates = cx.gates.clone();
+        cx.complete(&mut view.base, turn);
         add_ordinals(&cx.stores, &mut view);
         if let Some(classes) = &cx.stores.storage_classes {
             let all = classes.all();
             view.classes = all.iter().map(|one| (one.name().to_owned(), one.expansion())).collect();
         }
-        view.virtual_nodes = cx.virtual_nodes(&view.pods);
-        view.pull_jobs = cx.pull_jobs(&view.uid);
-        view.resize = cx.resize;
-        view.failures = failures(&turn.failures);
         view
     }
 

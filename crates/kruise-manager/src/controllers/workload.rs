@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_core::base::Base;
 use kruise_core::chain::{Act, Chain, Purpose, Resource as Target};
 use kruise_core::gates::Gates;
 use kruise_core::ids::Uid;
@@ -143,17 +144,26 @@ impl Context {
         }
     }
 
+    /// What every view gets besides pods and revisions, which decide about some of it.
+    pub fn complete(&self, base: &mut Base, turn: &Turn) {
+        base.virtual_nodes = self.virtual_nodes(&base.pods);
+        base.pull_jobs = self.pull_jobs(&base.uid);
+        base.gates = self.gates.clone();
+        base.resize = self.resize;
+        base.failures = failures(&turn.failures);
+    }
+
     pub fn owned_pods(&self, uid: &Uid) -> Vec<Arc<PodView>> {
         self.stores.pods.by(Index::Owner, uid.as_str()).iter().map(|pod| Arc::clone(&pod.0)).collect()
     }
 
-    pub fn pull_jobs(&self, uid: &Uid) -> Vec<Job> {
+    fn pull_jobs(&self, uid: &Uid) -> Vec<Job> {
         let jobs = self.stores.pull_jobs.iter().flat_map(|jobs| jobs.by(Index::Owner, uid.as_str()));
         jobs.map(|job| job.view()).collect()
     }
 
     /// Nodes of these pods that our daemon cannot run on.
-    pub fn virtual_nodes(&self, pods: &[Arc<PodView>]) -> BTreeSet<String> {
+    fn virtual_nodes(&self, pods: &[Arc<PodView>]) -> BTreeSet<String> {
         let names: BTreeSet<&Arc<str>> = pods.iter().filter_map(|pod| pod.node.as_ref()).collect();
         let is_virtual = |name: &&Arc<str>| {
             let node = self.stores.nodes.get(&Key::new("", Arc::clone(name)));
@@ -164,7 +174,7 @@ impl Context {
 }
 
 /// Which condition a failure belongs to.
-pub fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
+fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
     let first = |purposes: &[Purpose]| purposes.iter().find_map(|purpose| all.get(purpose).cloned());
     Failures {
         scale: first(&[Purpose::Create, Purpose::Delete, Purpose::Claims]),

@@ -49,7 +49,7 @@ impl Rules for CloneSet {
     }
 
     fn warn(case: &Case<'_, Named>) -> Vec<String> {
-        admission::warn(case.name, case.gates)
+        admission::warn(case.name, case.spec, case.gates)
     }
 
     fn worded(version: Version, field: &str) -> String {

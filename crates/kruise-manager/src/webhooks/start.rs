@@ -103,3 +103,21 @@ async fn report_late(mut state: watch::Receiver<State>, within: std::time::Durat
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// PL-B8: one socket for both families, where the machine has both.
+    #[tokio::test]
+    async fn pl_b8_both_families_reach_the_server() {
+        let listener = listen(0).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, address.port())).await.is_ok());
+        let has_six = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.is_ok();
+        assert_eq!(address.is_ipv6(), has_six);
+        assert_eq!(TcpStream::connect((Ipv6Addr::LOCALHOST, address.port())).await.is_ok(), has_six);
+    }
+}

@@ -207,3 +207,19 @@ fn statefulset_refusal_has_kind_field_and_name_rule_only_for_new_objects() {
     request.object["spec"]["serviceName"] = json!("other");
     assert_eq!(judge(&request).denial.unwrap().causes[0].field, "spec.serviceName");
 }
+
+/// Warnings name the field as the user wrote it.
+#[test]
+fn cs_30_warning_speaks_the_version_of_the_user() {
+    let mut object = web("v1alpha1");
+    object["spec"]["replicas"] = json!(7);
+    object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "10%", "maxSurge": 1});
+    let answer = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default());
+
+    assert_eq!(answer.denial, None);
+    assert!(
+        answer.warnings[0].starts_with("spec.updateStrategy.maxUnavailable: 10%"),
+        "{:?}",
+        answer.warnings
+    );
+}

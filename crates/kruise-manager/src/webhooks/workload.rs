@@ -36,7 +36,7 @@ pub trait Rules {
 
     fn warn(case: &Case<'_, Self::Facts>) -> Vec<String>;
 
-    /// A field of v1beta1 in the words of the version that the user wrote.
+    /// A text with fields of v1beta1 in the words of the version that the user wrote.
     fn worded(_version: Version, field: &str) -> String {
         field.to_owned()
     }
@@ -170,7 +170,8 @@ fn judged<R: Rules>(
         gates,
     };
     faults.extend(version.worded::<R>(&R::validate(&case)));
-    Ok((faults, R::warn(&case)))
+    let warnings = R::warn(&case).iter().map(|text| R::worded(version, text)).collect();
+    Ok((faults, warnings))
 }
 
 /// The stored spec as v1beta1.

@@ -133,6 +133,13 @@ mod tests {
         }
     }
 
+    /// install/T7: what the API server says, "… is forbidden: User …", stands in our message, and so in the log.
+    #[test]
+    fn install_t7_message_has_the_reason_of_the_server() {
+        let text = read(403, "Forbidden", &serde_json::json!({})).to_string();
+        assert!(text.starts_with("n/a") && text.ends_with(": m"), "{text}");
+    }
+
     #[test]
     fn only_answers_that_leave_a_doubt_ask_for_a_live_read() {
         let none = serde_json::json!({});

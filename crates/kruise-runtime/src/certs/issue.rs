@@ -105,3 +105,36 @@ fn date(at: Timestamp, earlier: i64) -> Result<OffsetDateTime, IssueError> {
     OffsetDateTime::from_unix_timestamp(at.as_second().saturating_sub(earlier))
         .map_err(|_| IssueError::Time(at))
 }
+
+#[cfg(test)]
+mod tests {
+    use x509_parser::prelude::GeneralName;
+
+    use super::*;
+
+    /// WC-5, with ECDSA keys instead of RSA: names, purposes and times are the original's.
+    #[test]
+    fn wc_5_certificates_have_the_names_and_times_of_the_original() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let data = rotate("", "10.0.0.1", now).unwrap();
+        let der = |name: &str| CertificateDer::from_pem_slice(&data[name]).unwrap();
+        let (authority_der, leaf_der) = (der(CA_CERT), der(CERT));
+        let (_, authority) = x509_parser::parse_x509_certificate(&authority_der).unwrap();
+        let (_, serving) = x509_parser::parse_x509_certificate(&leaf_der).unwrap();
+
+        let common = |of: &x509_parser::certificate::X509Certificate<'_>| {
+            of.subject().iter_common_name().next().unwrap().as_str().unwrap().to_owned()
+        };
+        assert_eq!((common(&authority), common(&serving)), ("webhook-cert-ca".into(), "10.0.0.1".into()));
+        assert!(authority.is_ca() && !serving.is_ca());
+        let names = &serving.subject_alternative_name().unwrap().unwrap().value.general_names;
+        assert_eq!(names[0], GeneralName::DNSName("localhost"));
+        assert_eq!(names[1], GeneralName::IPAddress(&[10, 0, 0, 1]), "an address is no DNS name");
+        let purposes = serving.extended_key_usage().unwrap().unwrap().value;
+        assert!(purposes.server_auth && !purposes.client_auth);
+        for one in [&authority, &serving] {
+            assert_eq!(one.validity().not_after.timestamp(), now.as_second() + VALID_SECONDS);
+        }
+        assert_eq!(authority.validity().not_before, serving.validity().not_before);
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kruise_core::chain::Resource;
 use kruise_core::pod::PodView;
 use serde_json::Value;
-use stateright::{Checker, Property};
+use stateright::{Checker, Expectation, Property};
 
 use super::cluster::Cluster;
 use super::kind::{Kind, NAME};
@@ -56,11 +56,19 @@ pub struct Checked {
 /// The same cache is planned from again and again.
 pub(super) type Plans = Mutex<HashMap<(u64, u8), Arc<[Flight]>>>;
 
-/// Visits all states. Panics with the path to the first one that breaks a rule.
-pub fn check(model: Model) -> Checked {
+/// Visits all states, or says which rule broke and what led there.
+pub fn check(model: Model) -> Result<Checked, String> {
     let checker = stateright::Model::checker(model).threads(2).spawn_bfs().join();
-    checker.assert_properties();
-    Checked { states: checker.unique_state_count(), depth: checker.max_depth() }
+    for property in stateright::Model::properties(checker.model()) {
+        match (property.expectation, checker.discovery(property.name)) {
+            (Expectation::Always | Expectation::Eventually, Some(path)) => {
+                return Err(format!("{}: {:?}", property.name, path.into_actions()));
+            }
+            (Expectation::Sometimes, None) => return Err(format!("{}: never", property.name)),
+            (Expectation::Always | Expectation::Eventually, None) | (Expectation::Sometimes, Some(_)) => {}
+        }
+    }
+    Ok(Checked { states: checker.unique_state_count(), depth: checker.max_depth() })
 }
 
 impl Model {

@@ -14,9 +14,11 @@ mod object;
 mod state;
 #[cfg(test)]
 mod tests;
+mod worlds;
 
 pub use checked::{Checked, Model, Start, check, image};
 pub use cluster::Cluster;
 pub use kind::Kind;
 pub use object::Object;
 pub use state::{Action, State};
+pub use worlds::{Size, worlds};

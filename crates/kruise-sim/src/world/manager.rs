@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::clock::WorldClock;
 use super::weather::Storm;
+use crate::planted::{self, Bug};
 use crate::rng::Rng;
 use crate::server::{Link, Server};
 
@@ -23,6 +24,8 @@ pub struct Slot {
     pub clock: WorldClock,
     pub storm: Storm,
     pub settings: Arc<Settings>,
+    /// What is wrong with its manager, if anything.
+    pub bug: Option<&'static Bug>,
     pub number: usize,
 }
 
@@ -43,7 +46,7 @@ impl Slot {
     async fn live(self, link: Arc<Link>, seed: u64, life: u64) {
         let (clock, number) = (self.clock.clone(), self.number);
         let ground = Ground {
-            client: self.server.door(&link).client(),
+            client: planted::client(self.server.door(&link), self.bug),
             clock: Clock::from_fn(move || clock.now()),
             metrics: Arc::new(Metrics::default()),
             seed,

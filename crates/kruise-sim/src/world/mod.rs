@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::kubelet::{Behaviour, Knobs, Rule, Which};
+use crate::planted::Bug;
 use crate::rng::Rng;
 use crate::server::{Call, Entry, Server, Verb, resources};
 use actors::{Actors, Kinds, SharedKnobs};
@@ -48,6 +49,8 @@ pub struct Run {
     pub plan: Plan,
     pub lease: Lease,
     pub log: Log,
+    /// The manager has this defect.
+    pub bug: Option<&'static Bug>,
 }
 
 /// Whether writes are remembered.
@@ -99,7 +102,7 @@ impl Default for Flags {
 
 impl Run {
     pub fn new(scenario: Scenario, seed: u64, plan: Plan) -> Self {
-        Self { scenario, seed, plan, lease: Lease::Held, log: Log::Dropped }
+        Self { scenario, seed, plan, lease: Lease::Held, log: Log::Dropped, bug: None }
     }
 
     /// How long nothing moves when it is over.
@@ -178,6 +181,7 @@ impl World {
             clock: clock.clone(),
             storm: storm.clone(),
             settings: Arc::clone(settings),
+            bug: run.bug,
             number: 0,
         };
         Some(Self {

@@ -18,9 +18,9 @@ pub struct Builds {
     pub elsewhere: Digest,
 }
 
-/// Builds both. Takes twice as long as a build from nothing.
-pub fn twice(tag: &str, of: Program) -> Result<Builds, TestbedError> {
-    let here = program::workspace()?;
+/// Builds both, out of this checkout. Takes twice as long as a build from nothing.
+pub fn twice(tag: &str, of: Program, checkout: &Path) -> Result<Builds, TestbedError> {
+    let here = checkout.canonicalize().map_err(TestbedError::io("finding the checkout"))?;
     let dir = tempfile::Builder::new()
         .prefix("a-checkout-with-another-and-longer-name-")
         .tempdir()

@@ -37,7 +37,7 @@ async fn scenario_2_pre_normal_hook_holds_availability_back() {
     assert_eq!(state(&web.pods_now().await[0]), "Normal");
 }
 
-/// CS-90(d), SM-44: without a node a pod stays PreparingNormal; B4: the template that repairs it starts the clock again.
+/// CS-90(d), SM-44, install/T27: without a node a pod stays PreparingNormal; B4: the template that repairs it starts the clock again.
 #[tokio::test]
 async fn scenario_3_unknown_scheduler_runs_into_the_deadline() {
     let sets = clonesets("scenario-3").await;

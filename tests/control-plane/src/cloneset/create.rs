@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{at_revision, clonesets, hash, is_available, label, state, text, uids, web};
 use crate::workload::web::{image, rolling};
 
-/// CS-41, CS-42, SM-44: pods get their id, name and state.
+/// CS-41, CS-42, SM-44, install/T25: pods get their id, name and state.
 #[tokio::test]
 async fn scenario_6_three_replicas_become_ready() {
     let sets = clonesets("scenario-6").await;

@@ -11,7 +11,7 @@ use super::{
 use crate::workload::inplace::another_tag_of_the_same_image;
 use crate::workload::web::{containers, image, rolling};
 
-/// CS-79, SM-27, SM-30: same pods, new image, one restart each.
+/// CS-79, SM-27, SM-30, install/T33, install/F7, install/F10, install/F11: same pods, new image, one restart each.
 #[tokio::test]
 async fn image_is_updated_in_place() {
     let sets = clonesets("in-place").await;
@@ -33,7 +33,7 @@ async fn scenario_11_another_tag_of_the_same_image() {
     another_tag_of_the_same_image(Kind::CloneSet, "scenario-11").await;
 }
 
-/// CS-31, CS-73, CS-90(c), SM-70: a percentage below 100 leaves one pod to update.
+/// CS-31, CS-73, CS-90(c), SM-70, install/T29: a percentage below 100 leaves one pod to update.
 #[tokio::test]
 async fn scenario_16_partition_of_99_percent_updates_one_pod() {
     let sets = clonesets("scenario-16").await;

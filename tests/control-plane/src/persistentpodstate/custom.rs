@@ -74,7 +74,8 @@ struct Game {
 
 impl Game {
     /// A set of two that asks for its pods to be remembered, once its kind is served.
-    async fn of(states: States, client: &Client, namespace: &str) -> Self {
+    async fn of(client: &Client, namespace: &str) -> Self {
+        let states = States::new(client.clone(), namespace);
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, "v1", "GameSet"));
         let sets: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
         let object = json!({
@@ -141,10 +142,9 @@ impl Game {
 #[tokio::test]
 async fn scenario_2_listed_kind_is_remembered_while_it_is_listed() {
     let test = scratch_with_all_gates("pps-custom").await.unwrap();
-    let states = States::new(test.client.clone(), &test.namespace);
     list(&test.client, &game_sets()).await;
     install(&test.client).await; // Listed before it is installed: it is found all the same.
-    let game = Game::of(states, &test.client, &test.namespace).await;
+    let game = Game::of(&test.client, &test.namespace).await;
     let states = &game.states;
     for name in ["web-0", "web-1"] {
         game.start(name).await;
@@ -165,13 +165,11 @@ async fn scenario_2_listed_kind_is_remembered_while_it_is_listed() {
 
     // D6: a list that cannot be read stops nobody, and what was listed stays listed.
     list(&test.client, "{").await;
-    states.set("apps", "v1", json!({}), json!({"replicas": 1, "selector": {"matchLabels": {"app": "other"}}, "template": {
-        "metadata": {"labels": {"app": "other"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]},
-    }})).await;
-    let others = ListParams::default().labels("app=other");
-    let is_there =
-        |all: &[Pod]| all.len() == 1 && all[0].status.as_ref().unwrap().phase.as_deref() == Some("Running");
-    wait::until_all(&states.pods, &others, "a pod of another kind", is_there).await.unwrap();
+    let mut other = game.pod("other");
+    other.metadata.owner_references = None;
+    states.pods.create(&PostParams::default(), &other).await.unwrap();
+    let runs = |pod: &Pod| pod.status.as_ref().unwrap().phase.as_deref() == Some("Running");
+    wait::until(&states.pods, "other", "a pod of nobody", runs).await.unwrap();
     game.scale(1).await;
     game.stop("web-1").await;
     states.until_remembered(&["web-0"]).await;

@@ -10,7 +10,7 @@ use super::{Live, image_of, is_available, label, names, pods, statefulsets, uids
 use crate::workload::watcher::{Pods, Watcher};
 use crate::workload::web::{image, rolling};
 
-/// Scenario 1, AS-20: names, host names, services and claims are the same after all pods were lost.
+/// Scenario 1, AS-20, install/T37, install/F9: names, host names, services and claims are the same after all pods were lost.
 #[tokio::test]
 async fn scenario_1_identity_survives_a_restart_of_all_pods() {
     let sets = statefulsets("ss-scenario-1").await;

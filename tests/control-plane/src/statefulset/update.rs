@@ -99,7 +99,7 @@ async fn scenario_5_rollout_and_rollback_without_claims() {
     there_and_back("ss-scenario-5", web(3)).await;
 }
 
-/// Scenario 6, AS-49, AS-58: the partition keeps pods at the old revision, also when they are deleted; lowering it goes on.
+/// Scenario 6, AS-49, AS-58, install/T30 (true for ordinals, not for CloneSets), install/F9: the partition keeps pods at the old revision, also when they are deleted; lowering it goes on.
 #[tokio::test]
 async fn scenario_6_partition_canary_and_phases() {
     let sets = statefulsets("ss-scenario-6").await;

@@ -238,7 +238,33 @@ fn cs_106_and_cloneset_b16_negative_numbers_and_impossible_deadlines_are_refused
 
 #[test]
 fn cloneset_b20_long_names_are_warned_about() {
-    assert_eq!(warn(&"n".repeat(52), &Gates::default()).len(), 0);
-    assert_eq!(warn(&"n".repeat(53), &Gates::default()).len(), 1);
-    assert_eq!(warn(&"n".repeat(53), &Gates::default().with(Gate::CloneSetShortHash)).len(), 0);
+    assert_eq!(warn(&"n".repeat(52), &json!({}), &Gates::default()).len(), 0);
+    assert_eq!(warn(&"n".repeat(53), &json!({}), &Gates::default()).len(), 1);
+    assert_eq!(warn(&"n".repeat(53), &json!({}), &Gates::default().with(Gate::CloneSetShortHash)).len(), 0);
+}
+
+/// CS-30: legal, and surely not meant.
+#[test]
+fn cs_30_percentage_that_rounds_to_no_pod_is_warned_of() {
+    let with = |replicas: u32, unavailable: Value, surge: Value| {
+        let rolling = json!({"maxUnavailable": unavailable, "maxSurge": surge});
+        json!({"replicas": replicas, "updateStrategy": {"rollingUpdate": rolling}})
+    };
+    for (spec, warned) in [
+        (with(7, json!("10%"), json!(1)), true),
+        (with(10, json!("10%"), json!(1)), false),
+        (with(7, json!("10%"), json!(0)), false),
+        (with(7, json!("0%"), json!(1)), false),
+        (with(7, json!(0), json!("10%")), false),
+        (with(0, json!("10%"), json!(1)), false),
+    ] {
+        let warnings = warn("web", &spec, &Gates::default());
+        assert_eq!(!warnings.is_empty(), warned, "{spec}: {warnings:?}");
+        let text = warnings.concat();
+        assert!(
+            !warned || text.contains("rollingUpdate.maxUnavailable: 10% of 7 replicas rounds to 0"),
+            "{text}"
+        );
+        assert!(text.len() < 256, "the API server cuts longer ones");
+    }
 }

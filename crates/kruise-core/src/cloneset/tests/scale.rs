@@ -102,7 +102,7 @@ fn cs_13_recorded_pods_have_what_ours_would_have() {
         let revision = Revision::read(&revision).unwrap();
         let id = pod["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"].as_str().unwrap();
         let mut view = view.with(Vec::new(), vec![Arc::new(revision.clone())]);
-        view.gates = view.gates.with(Gate::CloneSetShortHash);
+        view.base.gates = view.base.gates.with(Gate::CloneSetShortHash);
 
         let mut ours = create::pod(&view, &spec, &revision, &crate::ids::InstanceId::new(id), now());
 

@@ -7,8 +7,12 @@ use crate::golden;
 /// A view of the recorded objects, at the moment they were recorded.
 fn view(recorded: &Value) -> (View, Timestamp) {
     let (mut view, now) = workload::recorded::<View>(recorded, "CloneSet");
-    view.gates =
-        view.gates.with(Gate::CloneSetShortHash).with(Gate::PreDownloadImage).with(Gate::VerticalScaling);
+    view.base.gates = view
+        .base
+        .gates
+        .with(Gate::CloneSetShortHash)
+        .with(Gate::PreDownloadImage)
+        .with(Gate::VerticalScaling);
     (view, now)
 }
 
@@ -120,7 +124,7 @@ fn cs_75_a_revision_that_repairs_a_stuck_image_is_not_blocked_by_it() {
         panic!("the repairing revision is stored")
     };
     view.revisions.push(Arc::new(Revision::read(body).unwrap()));
-    view = first.with(view.pods, view.revisions);
+    view = first.with(view.base.pods, view.base.revisions);
 
     let plan = plan(&view, now);
 

@@ -313,3 +313,18 @@ fn statefulset_b11_changed_claims_are_warned_of() {
     assert!(warn("web", &new, None).is_empty(), "a new object surprises nobody");
     assert_eq!(warn(&"x".repeat(53), &old, None).len(), 1);
 }
+
+#[test]
+fn percentage_that_rounds_to_no_pod_is_warned_of_and_counts_as_one() {
+    let with = |unavailable: &str, scale: &str| {
+        let rolling = json!({"rollingUpdate": {"maxUnavailable": unavailable}});
+        json!({"replicas": 3, "updateStrategy": rolling, "scaleStrategy": {"maxUnavailable": scale}})
+    };
+    assert_eq!(warn("web", &with("34%", "100%"), None), Vec::<String>::new());
+    let both = warn("web", &with("20%", "10%"), None);
+    assert_eq!(both.len(), 2);
+    assert!(
+        both[0].contains("rollingUpdate.maxUnavailable: 20% of 3 replicas rounds to 0 pods; it counts as 1")
+    );
+    assert!(both[1].starts_with("spec.scaleStrategy.maxUnavailable: 10%"));
+}

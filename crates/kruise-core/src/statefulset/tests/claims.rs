@@ -102,10 +102,7 @@ fn plan_without_gate() -> Plan {
 fn growing(pods: [Pod; 2]) -> Fixture {
     let fixture =
         parallel().replicas(2).claim_template("2Gi").pods(pods).gate(Gate::StatefulSetAutoResizeClaims);
-    let fixture = fixture.set("/volumeClaimUpdateStrategy", json!({"type": "OnPodRollingUpdate"}));
-    fixture.and(|view| {
-        view.classes.insert("fast".to_owned(), Expansion::Allowed);
-    })
+    fixture.set("/volumeClaimUpdateStrategy", json!({"type": "OnPodRollingUpdate"}))
 }
 
 #[test]

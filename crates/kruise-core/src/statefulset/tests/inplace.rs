@@ -26,6 +26,7 @@ fn arrived(fixture: &Fixture) -> Pod {
     recorded(new(), &fixture.new_name(), "nginx:1")
 }
 
+/// install/T36: by `rollingUpdate.podUpdatePolicy`.
 #[test]
 fn as_61_an_update_that_has_not_arrived_counts_as_down_and_one_that_has_is_declared() {
     let fixture = parallel().replicas(2).in_place();

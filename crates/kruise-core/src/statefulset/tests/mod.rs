@@ -50,6 +50,7 @@ impl Planned for View {
         let mut view = View::of(object).with(parts.pods, parts.revisions);
         view.claims = parts.claims.into_iter().map(|one| (one.name.clone(), one)).collect();
         view.gates = parts.gates;
+        view.classes.insert("fast".to_owned(), Expansion::Allowed);
         view
     }
 

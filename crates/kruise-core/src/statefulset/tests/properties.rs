@@ -23,6 +23,8 @@ struct Case {
     hook: Option<&'static str>,
     reserved: Vec<u32>,
     retention: (&'static str, &'static str),
+    /// Claims are smaller than their template, and follow it.
+    grows: bool,
     pods: Vec<(u32, Side, Health)>,
 }
 
@@ -50,7 +52,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let policies = prop::sample::select(vec!["ReCreate", "InPlaceIfPossible"]);
     let keep = || prop::sample::select(vec!["Retain", "Delete"]);
     let shape = (any::<bool>(), any::<bool>(), 0..6u32, 0..4u32, 1..4u32, prop::option::of(1..3u32));
-    let rest = (policies, hooks, prop::collection::vec(0..6u32, 0..3), (keep(), keep()), pods);
+    let rest = (policies, hooks, prop::collection::vec(0..6u32, 0..3), (keep(), keep()), pods, any::<bool>());
     (shape, rest).prop_map(|(shape, rest)| Case {
         is_parallel: shape.0,
         is_unordered: shape.0 && shape.1,
@@ -63,6 +65,7 @@ fn cases() -> impl Strategy<Value = Case> {
         reserved: rest.2,
         retention: rest.3,
         pods: rest.4,
+        grows: rest.5,
     })
 }
 
@@ -91,6 +94,11 @@ impl Case {
         for template in [&mut fixture.old, &mut fixture.object["spec"]["template"]] {
             template["spec"]["readinessGates"] = json!([{"conditionType": "InPlaceUpdateReady"}]);
         }
+        if self.grows {
+            fixture = fixture
+                .claim_template("2Gi")
+                .set("/volumeClaimUpdateStrategy", json!({"type": "OnPodRollingUpdate"}));
+        }
         let (scaled, deleted) = self.retention;
         fixture.set(
             "/persistentVolumeClaimRetentionPolicy",
@@ -104,6 +112,9 @@ impl Case {
         middle["spec"]["containers"][0]["image"] = json!(format!("{BROKEN}:1"));
         let stored = [(&fixture.old, 1), (&middle, 2), (&fixture.object["spec"]["template"], 3)];
         let mut world = World::of(&fixture);
+        if self.grows {
+            world.gates = world.gates.with(Gate::StatefulSetAutoResizeClaims);
+        }
         let revisions = stored.map(|(template, number)| world.store(template, number));
         world.object["status"] = json!({"currentRevision": revisions[0]});
         for (ordinal, side, health) in &self.pods {
@@ -163,13 +174,47 @@ fn reached(case: &Case, world: &World) -> Result<(), TestCaseError> {
         "only the partition may keep a broken pod"
     );
     if world.pods.values().all(|pod| !is_broken(pod)) {
-        prop_assert_eq!(there, wanted, "{:?}", plan.reasons);
+        prop_assert_eq!(&there, &wanted, "{:?}", plan.reasons);
         let new = view.revisions.last().unwrap().name.hash();
         let updated = view.pods.iter().filter(|pod| pod.is_at(&new)).count();
         let quota = usize::try_from(case.replicas.saturating_sub(case.partition)).unwrap();
         prop_assert!(quota <= updated, "{:?}", plan.reasons);
+        let is_large = |claim: &Value| claim["status"]["capacity"]["storage"] == "2Gi";
+        let grown = wanted.iter().filter(|pod| is_large(&world.claims[&format!("data-{pod}")])).count();
+        prop_assert!(!case.grows || quota <= grown, "only the partition may keep a claim small");
     }
     Ok(())
+}
+
+/// What a plan says about one moment.
+struct Moment {
+    world: World,
+    view: View,
+    plan: Plan,
+    slots: Vec<Ordinal>,
+}
+
+impl Moment {
+    fn of(case: &Case) -> Self {
+        let world = case.world();
+        let (view, plan) = (world.view(), world.plan());
+        let slots = view.spec.clone().unwrap().slots(&view.gates).iter().collect();
+        Self { world, view, plan, slots }
+    }
+
+    fn is_available(&self, name: &str) -> bool {
+        let spec = self.view.spec.clone().unwrap();
+        let pod = self.view.pods.iter().find(|pod| pod.name.as_str() == name);
+        pod.is_some_and(|pod| pod.deleted.is_none() && spec.is_available(pod, self.world.now))
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.world.pods.contains_key(name)
+    }
+}
+
+fn name(ordinal: &Ordinal) -> String {
+    format!("web-{ordinal}")
 }
 
 proptest! {
@@ -193,9 +238,9 @@ proptest! {
         prop_assert!(serving.len() - lost >= floor.min(serving.len()), "{} of {} lost", lost, serving.len());
     }
 
-    /// OrderedReady touches one condemned pod at most, and creates one pod at most.
+    /// OrderedReady creates one pod at most and updates one at most; nobody is touched twice.
     #[test]
-    fn as_32_as_39_order_is_respected(case in cases()) {
+    fn as_32_one_at_a_time(case in cases()) {
         let world = case.world();
         let plan = world.plan();
 
@@ -210,12 +255,78 @@ proptest! {
         prop_assert_eq!(names.len(), all, "one chain for one pod");
     }
 
+    /// Every pod that is created has a wanted ordinal that nobody has, and no ordinal is given twice.
+    #[test]
+    fn never_two_pods_for_one_ordinal(case in cases()) {
+        let moment = Moment::of(&case);
+
+        let mut names: Vec<String> = created(&moment.plan).into_iter().map(|(name, _)| name).collect();
+        for one in &names {
+            prop_assert!(!moment.is_there(one), "{} is there already", one);
+            prop_assert!(moment.slots.iter().any(|slot| name(slot) == *one), "{} is not wanted", one);
+        }
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        prop_assert_eq!(names.len(), all);
+    }
+
+    /// AS-23, AS-32, AS-39, AS-50: in order, a pod is created only above available ones, a condemned pod goes only when all replicas are
+    /// available and none is above it, and a pod that serves is updated only when all above it that may be are.
+    #[test]
+    fn as_23_as_39_as_50_order_is_respected(case in cases().prop_filter("in order", |case| !case.is_parallel)) {
+        let moment = Moment::of(&case);
+        let place = |wanted: &str| moment.slots.iter().position(|slot| name(slot) == wanted);
+        let is_up = |slot: &Ordinal| moment.is_available(&name(slot));
+
+        for (one, _) in created(&moment.plan) {
+            prop_assert!(moment.slots[..place(&one).unwrap()].iter().all(is_up), "{} is early", one);
+        }
+        let hooked = |one: &str| moment.world.pods[one]["metadata"]["labels"]["lifecycle.apps.kruise.io/state"] == "PreparingDelete";
+        for one in touched(&moment.plan, Purpose::Delete) {
+            if place(one).is_none() && !hooked(one) {
+                prop_assert!(moment.slots.iter().all(is_up), "{} goes too early", one);
+                let above = moment.world.pods.keys().filter(|other| place(other).is_none());
+                prop_assert!(above.into_iter().all(|other| other.as_str() <= one), "{} is not the highest", one);
+            }
+        }
+        let new = moment.view.revisions.last().unwrap().name.hash();
+        let is_new = |slot: &Ordinal| {
+            moment.view.pods.iter().any(|pod| pod.name.as_str() == name(slot) && pod.is_at(&new))
+        };
+        for one in [Purpose::Recreate, Purpose::UpdateInPlace].into_iter().flat_map(|purpose| touched(&moment.plan, purpose)) {
+            if moment.is_available(one) {
+                let above = &moment.slots[place(one).unwrap() + 1..];
+                prop_assert!(above.iter().all(|slot| is_new(slot) && is_up(slot)), "{} is updated too early", one);
+            }
+        }
+    }
+
+    /// AS-37: so many pods that are not available, and no more are made.
+    #[test]
+    fn as_37_the_scale_budget_is_kept(case in cases().prop_filter("a limit", |case| case.scale_limit.is_some())) {
+        let moment = Moment::of(&case);
+        let limit = usize::try_from(case.scale_limit.unwrap()).unwrap();
+        let is_moving = |pod: &Value| {
+            let state = pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"].as_str().unwrap_or_default();
+            ["PreparingUpdate", "Updating", "Updated"].contains(&state)
+        };
+        let down = moment.slots.iter().filter(|slot| {
+            moment.world.pods.get(&name(slot)).is_some_and(|pod| !is_moving(pod)) && !moment.is_available(&name(slot))
+        });
+        // Pods are looked at upward: those below the new ones count, and all new ones.
+        let highest = created(&moment.plan).iter().filter_map(|(one, _)| moment.slots.iter().position(|slot| name(slot) == *one)).max();
+        let below = down.filter(|slot| moment.slots.iter().position(|one| one == *slot) < highest).count();
+        let made = created(&moment.plan).len();
+        prop_assert!(made == 0 || below + made <= limit, "{} made beside {}", made, below);
+    }
+
     #[test]
     fn every_pod_that_is_not_acted_on_has_a_reason(case in cases()) {
         let world = case.world();
         let plan = world.plan();
 
-        for pod in world.view().pods {
+        for pod in world.view().base.pods {
             let reason = plan.reasons.get(&pod.name);
             prop_assert_eq!(reason.is_some(), !plan.acts_on(&pod.name), "{}", pod.name);
             prop_assert_ne!(reason, Some(&Reason::OwnerDeleted));

@@ -48,6 +48,10 @@ impl Book {
 
     /// An update goes to the wanted version and leaves the partition alone.
     pub(super) fn check_update(&mut self, uid: &str, old: &PodFacts, new: &PodFacts) {
+        // Traffic is drained before a container restarts.
+        if old.is_available() {
+            self.broken.push(format!("pod {} was changed while it served", old.name));
+        }
         let asked = self.asked(&old.owner);
         let there = count(self.active(&old.owner));
         let known = self.pods.iter().any(|(other, pod)| other != uid && pod.version == new.version);
