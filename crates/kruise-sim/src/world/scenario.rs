@@ -157,13 +157,16 @@ pub fn random(rng: &mut Rng) -> Scenario {
     Scenario { kind, name: "random", object, steps }
 }
 
+fn below(rng: &mut Rng, most: u64) -> u32 {
+    u32::try_from(rng.below(most)).unwrap_or(0)
+}
+
 fn edit(rng: &mut Rng) -> Value {
-    let number = |rng: &mut Rng, most: u64| u32::try_from(rng.below(most)).unwrap_or(0);
     match rng.below(6) {
         0 | 1 => image(["nginx:1", "nginx:2", "nginx:3"].get(rng.index(3)).copied().unwrap_or("nginx:1")),
         2 => environment(["1", "2"].get(rng.index(2)).copied().unwrap_or("1")),
-        3 | 4 => replicas(number(rng, 5)),
-        _ => settings(&json!({"partition": number(rng, 3)})),
+        3 | 4 => replicas(below(rng, 5)),
+        _ => settings(&json!({"partition": below(rng, 3)})),
     }
 }
 
