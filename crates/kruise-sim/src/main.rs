@@ -12,7 +12,7 @@ use kruise_sim::world::scenario::{self, Kind};
 use kruise_sim::world::{Flags, Lease, Run};
 
 /// Seeds that every change is tried with.
-const FIXED: u64 = 400;
+const FIXED: u64 = 120;
 
 #[derive(Parser)]
 #[command(name = "kruise-sim", about = "Runs the manager in simulated worlds and breaks them")]

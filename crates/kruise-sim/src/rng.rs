@@ -28,8 +28,13 @@ impl Rng {
     }
 
     pub fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        let count = u64::try_from(all.len()).unwrap_or(u64::MAX);
-        all.get(usize::try_from(self.below(count)).unwrap_or(0))
+        all.get(self.index(all.len()))
+    }
+
+    /// A position in a list of this length.
+    pub fn index(&mut self, length: usize) -> usize {
+        let limit = u64::try_from(length).unwrap_or(u64::MAX);
+        usize::try_from(self.below(limit)).unwrap_or(0)
     }
 
     /// A sequence of its own: what one part draws does not move what another one draws.

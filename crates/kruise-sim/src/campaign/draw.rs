@@ -6,7 +6,7 @@ use crate::kubelet::Behaviour;
 use crate::rng::Rng;
 use crate::world::Run;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
-use crate::world::scenario;
+use crate::world::scenario::{self, Kind, Scenario};
 
 /// Faults come within this time; scenarios last about as long.
 const WITHIN: u64 = 240;
@@ -18,15 +18,16 @@ const WATCHED: [&str; 4] = ["pods", "clonesets", "statefulsets", "controllerrevi
 /// The run of this seed.
 pub fn draw(seed: u64) -> Run {
     let mut rng = Rng::new(seed ^ 0x5eed);
-    let scenarios = scenario::all();
-    let position = usize::try_from(rng.below(u64::try_from(scenarios.len()).unwrap_or(1))).unwrap_or(0);
-    let scenario = scenarios
-        .into_iter()
-        .nth(position)
-        .unwrap_or_else(|| scenario::scenario(scenario::Kind::CloneSet, "create"));
+    let scenario = if rng.one_in(3) { scenario::random(&mut rng) } else { known(&mut rng) };
     let count = 1 + rng.below(5);
     let faults = (0..count).map(|_| fault(&mut rng)).collect();
     Run::new(scenario, seed, Plan { faults })
+}
+
+fn known(rng: &mut Rng) -> Scenario {
+    let kind = rng.pick(&[Kind::CloneSet, Kind::StatefulSet]).copied().unwrap_or(Kind::CloneSet);
+    let name = rng.pick(&scenario::NAMES).copied().unwrap_or("create");
+    scenario::scenario(kind, name)
 }
 
 fn fault(rng: &mut Rng) -> Fault {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::actors::HOOK;
+use crate::rng::Rng;
 
 /// Which of our workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,6 +131,43 @@ pub fn scenario(kind: Kind, name: &str) -> Scenario {
         _ => (workload(kind, 3), vec![Settle]),
     };
     Scenario { kind, name, object, steps }
+}
+
+/// A workload and edits by lot: some after everything has settled, some into the middle of a rollout.
+pub fn random(rng: &mut Rng) -> Scenario {
+    let kind = if rng.one_in(2) { Kind::CloneSet } else { Kind::StatefulSet };
+    let mut object = match rng.below(3) {
+        0 => hooked(kind),
+        1 => claimed(kind),
+        _ => surging(kind),
+    };
+    if rng.one_in(2) {
+        object = rolling(object, &json!({"podUpdatePolicy": "InPlaceIfPossible"}));
+    }
+    let mut steps = vec![Step::Settle];
+    for _ in 0..2 + rng.below(3) {
+        steps.push(Step::Edit(edit(rng)));
+        if rng.one_in(2) {
+            steps.push(Step::Settle);
+        } else {
+            steps.push(Step::Wait(Duration::from_millis(rng.below(20_000))));
+        }
+    }
+    steps.push(Step::Settle);
+    Scenario { kind, name: "random", object, steps }
+}
+
+fn below(rng: &mut Rng, most: u64) -> u32 {
+    u32::try_from(rng.below(most)).unwrap_or(0)
+}
+
+fn edit(rng: &mut Rng) -> Value {
+    match rng.below(6) {
+        0 | 1 => image(["nginx:1", "nginx:2", "nginx:3"].get(rng.index(3)).copied().unwrap_or("nginx:1")),
+        2 => environment(["1", "2"].get(rng.index(2)).copied().unwrap_or("1")),
+        3 | 4 => replicas(below(rng, 5)),
+        _ => settings(&json!({"partition": below(rng, 3)})),
+    }
 }
 
 /// The image that no node can pull.
