@@ -146,9 +146,10 @@ fn is_serving(pod: &PodView) -> bool {
     is_ready && !is_taken_out && is_complete(pod).is_ok()
 }
 
-/// What the original's language reads as true.
+/// What the original's language reads as true: a digit, a letter, or the word in small, capital or capitalised letters.
 fn is_true(text: &str) -> bool {
-    matches!(text, "1" | "t" | "T" | "TRUE" | "true" | "True")
+    let is_word = ["true", "TRUE"].contains(&text) || text.strip_prefix('T') == Some("rue");
+    matches!(text, "1" | "t" | "T") || is_word
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use stateright::{Checker, Expectation, Property};
 
 use super::cluster::Cluster;
 use super::kind::{Kind, NAME};
+use super::object::put;
 use super::state::{Action, Flight, State};
 
 /// One world with its rules.
@@ -78,7 +79,7 @@ impl Model {
             kind,
             replicas,
             spec,
-            edits: vec![|spec| image(spec, "nginx:2")],
+            edits: vec![|edited| image(edited, "nginx:2")],
             crashes: 1,
             ready: replicas - 1,
             most: replicas,
@@ -226,7 +227,7 @@ const FIRST: &str = "nginx:1";
 
 /// Sets the image of the template.
 pub fn image(spec: &mut Value, image: &str) {
-    spec["template"]["spec"]["containers"][0]["image"] = image.into();
+    put(spec, "/template/spec/containers/0", "image", image);
 }
 
 fn pods(cluster: &Cluster) -> Vec<Arc<PodView>> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use kruise_core::chain::{Act, Part, Patch, Resource, Write};
 use serde_json::{Value, json};
 
-use super::object::Object;
+use super::object::{Object, put};
 use crate::server::patch::strategic;
 
 /// Time stands still.
@@ -54,12 +54,9 @@ impl Cluster {
                 let old = self.objects.get(&id).ok_or(Refused)?.clone();
                 let mut new = old.value().clone();
                 apply(&mut new, patch)?;
-                if *part == Part::Object
-                    && write.resource == Resource::Pod
-                    && new["spec"] != old.value()["spec"]
-                {
-                    let generation = new["metadata"]["generation"].as_i64().unwrap_or(1) + 1;
-                    new["metadata"]["generation"] = json!(generation);
+                let is_spec = *part == Part::Object && write.resource == Resource::Pod;
+                if is_spec && new.get("spec") != old.value().get("spec") {
+                    count_generation(&mut new);
                 }
                 Ok(self.store(id, &old, new))
             }
@@ -91,9 +88,8 @@ impl Cluster {
     pub fn edit(&mut self, id: Id, edit: fn(&mut Value)) -> Option<Event> {
         let old = self.objects.get(&id)?.clone();
         let mut new = old.value().clone();
-        edit(&mut new["spec"]);
-        let generation = new["metadata"]["generation"].as_i64().unwrap_or(1) + 1;
-        new["metadata"]["generation"] = json!(generation);
+        edit(new.get_mut("spec")?);
+        count_generation(&mut new);
         self.store(id, &old, new)
     }
 
@@ -103,15 +99,19 @@ impl Cluster {
         }
         let life = self.lives.entry(id.clone()).or_default();
         *life += 1;
-        let metadata = &mut body["metadata"];
-        metadata["uid"] = json!(format!("{}-{life}", id.1));
-        metadata["resourceVersion"] = json!("1");
-        metadata["generation"] = json!(1);
-        metadata["creationTimestamp"] = json!(NOW);
-        metadata["namespace"] = json!("n");
+        let uid = format!("{}-{life}", id.1);
+        for (key, value) in [
+            ("uid", json!(uid)),
+            ("resourceVersion", json!("1")),
+            ("generation", json!(1)),
+            ("creationTimestamp", json!(NOW)),
+            ("namespace", json!("n")),
+        ] {
+            put(&mut body, "/metadata", key, value);
+        }
         if id.0 == Resource::Pod {
-            body["status"] = json!({"phase": "Pending"});
-            body["spec"]["nodeName"] = json!("node");
+            put(&mut body, "", "status", json!({"phase": "Pending"}));
+            put(&mut body, "/spec", "nodeName", "node");
         }
         let object = Object::new(body);
         self.objects.insert(id.clone(), object.clone());
@@ -124,8 +124,8 @@ impl Cluster {
             return Some(self.remove(id));
         }
         let mut new = old.value().clone();
-        new["metadata"]["deletionTimestamp"] = json!(NOW);
-        new["metadata"]["deletionGracePeriodSeconds"] = json!(1);
+        put(&mut new, "/metadata", "deletionTimestamp", NOW);
+        put(&mut new, "/metadata", "deletionGracePeriodSeconds", 1);
         self.store(id, old, new)
     }
 
@@ -134,11 +134,17 @@ impl Cluster {
             return None;
         }
         let version: u32 = old.text("/metadata/resourceVersion").parse().unwrap_or(0);
-        new["metadata"]["resourceVersion"] = json!((version + 1).to_string());
+        put(&mut new, "/metadata", "resourceVersion", (version + 1).to_string());
         let object = Object::new(new);
         self.objects.insert(id.clone(), object.clone());
         Some(Event { id, object: Some(object) })
     }
+}
+
+/// The spec has changed.
+fn count_generation(object: &mut Value) {
+    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1) + 1;
+    put(object, "/metadata", "generation", generation);
 }
 
 fn apply(object: &mut Value, patch: &Patch) -> Result<(), Refused> {
@@ -151,8 +157,8 @@ fn apply(object: &mut Value, patch: &Patch) -> Result<(), Refused> {
 
 /// A uid in a patch must be that of the object.
 fn check_uid(object: &Value, body: &Value) -> Result<(), Refused> {
-    let said = &body["metadata"]["uid"];
-    if said.is_null() || *said == object["metadata"]["uid"] { Ok(()) } else { Err(Refused) }
+    let said = body.pointer("/metadata/uid");
+    if said.is_none() || said == object.pointer("/metadata/uid") { Ok(()) } else { Err(Refused) }
 }
 
 fn json_patch(object: &mut Value, operations: &Value) -> Result<(), Refused> {

@@ -12,6 +12,7 @@ use kruise_core::{cloneset, statefulset};
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, NOW};
+use super::object::Object;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -47,9 +48,9 @@ impl Kind {
     /// From what the cache holds. `seed` makes names.
     pub fn plan(self, cache: &Cluster, seed: u64) -> Plan {
         let Some(object) = cache.of(Resource::Workload).next() else { return Plan::default() };
-        let pods: Vec<Arc<PodView>> = cache.of(Resource::Pod).filter_map(|one| one.pod()).collect();
+        let pods: Vec<Arc<PodView>> = cache.of(Resource::Pod).filter_map(Object::pod).collect();
         let revisions: Vec<Arc<Revision>> =
-            cache.of(Resource::Revision).filter_map(|one| one.revision()).collect();
+            cache.of(Resource::Revision).filter_map(Object::revision).collect();
         match self {
             Self::CloneSet => {
                 let excluded = cloneset::PreparingDelete::Counted;

@@ -1,10 +1,11 @@
-//! The list. Each function is one defect, as small as possible.
+//! The list. Each is one defect, as small as possible.
 
 use http::{Method, StatusCode};
 use kruise_api::labels::{REVISION, SPECIFIED_DELETE};
 use serde_json::{Value, json};
 
-use super::lens::{Ask, Lens, Sent, Sight};
+use super::lens::{Ask, Lens};
+use crate::model::put;
 
 /// One planted bug.
 pub struct Bug {
@@ -14,207 +15,181 @@ pub struct Bug {
     pub lens: Lens,
 }
 
-/// One of them by name.
-pub fn find(name: &str) -> Option<&'static Bug> {
-    all().iter().find(|bug| bug.name == name)
-}
-
-const fn asks(name: &'static str, scenarios: &'static [&'static str], lens: fn(&mut Ask) -> Sent) -> Bug {
-    Bug { name, scenarios, lens: Lens::Asks(lens) }
-}
-
-const fn sees(
-    name: &'static str,
-    scenarios: &'static [&'static str],
-    lens: fn(&str, &str, &mut Value) -> Sight,
-) -> Bug {
-    Bug { name, scenarios, lens: Lens::Sees(lens) }
-}
-
-const fn hears(
-    name: &'static str,
-    scenarios: &'static [&'static str],
-    lens: fn(&mut StatusCode, &mut Value),
-) -> Bug {
-    Bug { name, scenarios, lens: Lens::Hears(lens) }
-}
-
 /// All of them.
 pub fn all() -> &'static [Bug] {
     &ALL
 }
 
+/// One of them by name.
+pub fn find(name: &str) -> Option<&'static Bug> {
+    ALL.iter().find(|bug| bug.name == name)
+}
+
+const fn bug(name: &'static str, scenarios: &'static [&'static str], lens: Lens) -> Bug {
+    Bug { name, scenarios, lens }
+}
+
+const fn forgets(name: &'static str, scenarios: &'static [&'static str], which: fn(&Ask) -> bool) -> Bug {
+    bug(name, scenarios, Lens::Forgets(which))
+}
+
+/// Sees these objects otherwise.
+const fn sees(
+    name: &'static str,
+    scenarios: &'static [&'static str],
+    whose: &'static [&'static str],
+    change: fn(&mut Value),
+) -> Bug {
+    bug(name, scenarios, Lens::Sees { whose, change })
+}
+
+const SETS: &[&str] = &["clonesets", "statefulsets"];
+const PODS: &[&str] = &["pods"];
+
 static ALL: [Bug; 34] = [
     // Writes that are forgotten.
-    asks("never stores a revision", &["in-place"], |ask| {
-        unless(is(ask, Method::POST, "controllerrevisions"))
-    }),
-    asks("never writes the status", &["create"], |ask| unless(is_status_of_set(ask))),
-    asks("never marks a pod unready", &["in-place"], |ask| unless(says(ask, "pods", "\"False\""))),
-    asks("never marks a pod ready again", &["in-place"], |ask| unless(says(ask, "pods", "\"True\""))),
-    asks("never changes a pod", &["in-place"], |ask| {
-        unless(is(ask, Method::PATCH, "pods") && ask.part.is_empty())
-    }),
-    asks("never deletes a pod", &["scale-in"], |ask| unless(is(ask, Method::DELETE, "pods"))),
-    asks("never creates a claim", &["claims"], |ask| unless(is(ask, Method::POST, "persistentvolumeclaims"))),
+    forgets("never stores a revision", &["in-place"], |ask| ask.is(&Method::POST, "controllerrevisions")),
+    forgets("never writes the status", &["create"], is_status_of_set),
+    forgets("never marks a pod unready", &["in-place"], |ask| says(ask, "\"False\"")),
+    forgets("never marks a pod ready again", &["in-place"], |ask| says(ask, "\"True\"")),
+    forgets("never changes a pod", &["in-place"], is_pod_patch),
+    forgets("never deletes a pod", &["scale-in"], |ask| ask.is(&Method::DELETE, "pods")),
+    forgets("never creates a claim", &["claims"], |ask| ask.is(&Method::POST, "persistentvolumeclaims")),
     // Writes that are wrong.
-    asks("creates pods twice", &["scale-out"], creates_twice),
-    asks("creates pods without owner", &["create"], |ask| {
-        on(is(ask, Method::POST, "pods"), ask, |body| drop_key(&mut body["metadata"], "ownerReferences"))
+    bug("creates pods twice", &["scale-out"], Lens::Doubles { which: is_pod_creation, change: rename }),
+    sends("creates pods without owner", &["create"], is_pod_creation, |body| {
+        drop_key(body, "/metadata", "ownerReferences");
     }),
-    asks("creates pods without revision", &["create"], |ask| {
-        on(is(ask, Method::POST, "pods"), ask, |body| {
-            drop_key(&mut body["metadata"]["labels"], REVISION);
-        })
+    sends("creates pods without revision", &["create"], is_pod_creation, |body| {
+        drop_key(body, "/metadata/labels", REVISION);
     }),
-    asks("creates pods of an old image", &["recreate"], |ask| {
-        on(is(ask, Method::POST, "pods"), ask, |body| set(body, "/spec/containers/0/image", json!("nginx:1")))
+    sends("creates pods of an old image", &["recreate"], is_pod_creation, |body| {
+        set(body, "/spec/containers/0/image", json!("nginx:1"));
     }),
-    asks("patches another image", &["in-place"], |ask| {
-        on(is(ask, Method::PATCH, "pods") && ask.part.is_empty(), ask, another_image)
+    sends("patches another image", &["in-place"], is_pod_patch, another_image),
+    sends("counts one pod too many", &["create"], is_status_of_set, |body| {
+        add_to(body, "/status/replicas", 1);
     }),
-    asks("counts one pod too many", &["create"], |ask| {
-        on(is_status_of_set(ask), ask, |body| add_to(body, "/status/replicas", 1))
+    sends("forgets which generation it saw", &["in-place"], is_status_of_set, |body| {
+        drop_key(body, "/status", "observedGeneration");
     }),
-    asks("forgets which generation it saw", &["in-place"], |ask| {
-        on(is_status_of_set(ask), ask, |body| drop_key(&mut body["status"], "observedGeneration"))
+    sends("stores another template", &["rollback", "in-place"], is_revision_creation, |body| {
+        set(body, "/data/spec/template/spec/containers/0/image", json!("nginx:1"));
     }),
-    asks("stores another template than it was given", &["rollback"], |ask| {
-        on(is(ask, Method::POST, "controllerrevisions"), ask, |body| {
-            set(body, "/data/spec/template/spec/containers/0/image", json!("nginx:1"));
-        })
-    }),
-    asks("creates claims of another size", &["claims"], |ask| {
-        on(is(ask, Method::POST, "persistentvolumeclaims"), ask, |body| {
-            set(body, "/spec/resources/requests/storage", json!("2Gi"));
-        })
+    sends("creates claims of another size", &["claims"], is_claim_creation, |body| {
+        set(body, "/spec/resources/requests/storage", json!("2Gi"));
     }),
     // Numbers that are read wrong.
-    sees("one replica too many", &["create"], |plural, _, object| {
-        spec(plural, object, |object| add_to(object, "/spec/replicas", 1))
+    sees("one replica too many", &["create"], SETS, |set| add_to(set, "/spec/replicas", 1)),
+    sees("one replica too few", &["create"], SETS, |set| add_to(set, "/spec/replicas", -1)),
+    sees("ignores the partition", &["partition"], SETS, |object| {
+        set(object, "/spec/updateStrategy/rollingUpdate/partition", json!(0));
     }),
-    sees("one replica too few", &["create"], |plural, _, object| {
-        spec(plural, object, |object| add_to(object, "/spec/replicas", -1))
+    sees("keeps one pod more than the partition", &["partition"], SETS, |set| {
+        add_to(set, "/spec/updateStrategy/rollingUpdate/partition", 1);
     }),
-    sees("ignores the partition", &["partition"], |plural, _, object| {
-        spec(plural, object, |object| set(object, "/spec/updateStrategy/rollingUpdate/partition", json!(0)))
+    sees("rounds maxUnavailable up", &["in-place", "recreate"], SETS, |set| {
+        add_to(set, "/spec/updateStrategy/rollingUpdate/maxUnavailable", 1);
     }),
-    sees("keeps one pod more than the partition", &["partition", "in-place"], |plural, _, object| {
-        spec(plural, object, |object| {
-            add_to(object, "/spec/updateStrategy/rollingUpdate/partition", 1);
-        })
+    sees("rounds maxSurge up", &["surge"], SETS, |set| {
+        add_to(set, "/spec/updateStrategy/rollingUpdate/maxSurge", 1);
     }),
-    sees("rounds maxUnavailable up", &["in-place", "recreate"], |plural, _, object| {
-        spec(plural, object, |object| {
-            add_to(object, "/spec/updateStrategy/rollingUpdate/maxUnavailable", 1);
-            set(object, "/spec/podManagementPolicy", json!("Parallel"));
-        })
+    sees("replaces instead of updating in place", &["in-place"], SETS, |object| {
+        set(object, "/spec/updateStrategy/rollingUpdate/podUpdatePolicy", json!("ReCreate"));
     }),
-    sees("rounds maxSurge up", &["surge"], |plural, _, object| {
-        spec(plural, object, |object| add_to(object, "/spec/updateStrategy/rollingUpdate/maxSurge", 1))
-    }),
-    sees("replaces instead of updating in place", &["in-place"], |plural, _, object| {
-        spec(plural, object, |object| {
-            set(object, "/spec/updateStrategy/rollingUpdate/podUpdatePolicy", json!("ReCreate"));
-        })
-    }),
-    sees("never sees a new image", &["in-place"], |plural, _, object| {
-        spec(plural, object, |object| set(object, "/spec/template/spec/containers/0/image", json!("nginx:1")))
-    }),
-    sees("ignores pods that are to be deleted", &["specified"], |plural, _, object| {
-        pods(plural, object, |pod| drop_key(&mut pod["metadata"]["labels"], SPECIFIED_DELETE))
+    sees("never sees a new image", &["in-place"], SETS, |object| {
+        set(object, "/spec/template/spec/containers/0/image", json!("nginx:1"));
     }),
     // Pods that are seen wrong.
-    sees("takes every pod for ready", &["in-place", "recreate"], |plural, _, object| {
-        pods(plural, object, |pod| conditions(pod, "True"))
+    sees("ignores pods that are to be deleted", &["specified"], PODS, |pod| {
+        drop_key(pod, "/metadata/labels", SPECIFIED_DELETE);
     }),
-    sees("takes no pod for ready", &["in-place"], |plural, _, object| {
-        pods(plural, object, |pod| conditions(pod, "False"))
+    sees("takes every pod for ready", &["in-place", "recreate"], PODS, |pod| conditions(pod, "True")),
+    sees("takes no pod for ready", &["in-place"], PODS, |pod| conditions(pod, "False")),
+    sees("takes leaving pods for living ones", &["recreate", "scale-in"], PODS, |pod| {
+        drop_key(pod, "/metadata", "deletionTimestamp");
     }),
-    sees("takes leaving pods for living ones", &["recreate", "scale-in"], |plural, _, object| {
-        pods(plural, object, |pod| drop_key(&mut pod["metadata"], "deletionTimestamp"))
+    overlooks("does not see pods before they run", &["create"], |plural, _, object| {
+        plural == "pods" && object.pointer("/status/phase") == Some(&json!("Pending"))
     }),
-    sees("does not see pods before they are ready", &["create"], |plural, _, object| {
-        hide(plural == "pods" && object["status"]["phase"] == "Pending")
+    overlooks("forgets that pods went", &["specified", "recreate"], |plural, word, _| {
+        plural == "pods" && word == "DELETED"
     }),
-    sees("forgets that pods went", &["specified", "recreate"], |plural, word, _| {
-        hide(plural == "pods" && word == "DELETED")
-    }),
-    sees("never sees a revision", &["in-place"], |plural, _, _| hide(plural == "controllerrevisions")),
-    sees("never sees a claim", &["claims"], |plural, _, _| hide(plural == "persistentvolumeclaims")),
+    overlooks("never sees a revision", &["in-place"], |plural, _, _| plural == "controllerrevisions"),
+    overlooks("never sees a claim", &["claims"], |plural, _, _| plural == "persistentvolumeclaims"),
     // Answers that are heard wrong.
-    hears("does not wait for its own writes", &["create", "scale-out", "surge"], |_, answer| {
-        if answer["metadata"]["resourceVersion"].is_string() {
-            answer["metadata"]["resourceVersion"] = json!("0");
-        }
-    }),
-    hears("takes refusals for successes", &["in-place", "create"], |code, answer| {
-        if code.is_client_error() || code.is_server_error() {
-            *code = StatusCode::OK;
-            *answer = json!({"metadata": {"name": "x", "resourceVersion": "0"}});
-        }
-    }),
+    bug(
+        "does not wait for its own writes",
+        &["create", "scale-out", "surge"],
+        Lens::Hears(|_, answer| set(answer, "/metadata/resourceVersion", json!("0"))),
+    ),
+    bug(
+        "takes refusals for successes",
+        &["in-place", "create"],
+        Lens::Hears(|code, answer| {
+            if code.is_client_error() || code.is_server_error() {
+                *code = StatusCode::OK;
+                *answer = json!({"metadata": {"name": "x", "resourceVersion": "0"}});
+            }
+        }),
+    ),
 ];
 
-fn is(ask: &Ask, method: Method, plural: &str) -> bool {
-    ask.method == method && ask.plural == plural
+const fn sends(
+    name: &'static str,
+    scenarios: &'static [&'static str],
+    which: fn(&Ask) -> bool,
+    change: fn(&mut Value),
+) -> Bug {
+    bug(name, scenarios, Lens::Sends { which, change })
+}
+
+const fn overlooks(
+    name: &'static str,
+    scenarios: &'static [&'static str],
+    what: fn(&str, &str, &Value) -> bool,
+) -> Bug {
+    bug(name, scenarios, Lens::Overlooks(what))
+}
+
+fn is_pod_creation(ask: &Ask) -> bool {
+    ask.is(&Method::POST, "pods")
+}
+
+fn is_pod_patch(ask: &Ask) -> bool {
+    ask.is(&Method::PATCH, "pods") && ask.part.is_empty()
+}
+
+fn is_revision_creation(ask: &Ask) -> bool {
+    ask.is(&Method::POST, "controllerrevisions")
+}
+
+fn is_claim_creation(ask: &Ask) -> bool {
+    ask.is(&Method::POST, "persistentvolumeclaims")
 }
 
 fn is_status_of_set(ask: &Ask) -> bool {
-    matches!(ask.plural.as_str(), "clonesets" | "statefulsets") && ask.part == "status"
+    SETS.contains(&ask.plural.as_str()) && ask.part == "status"
 }
 
-fn says(ask: &Ask, plural: &str, word: &str) -> bool {
-    is(ask, Method::PATCH, plural) && ask.part == "status" && ask.body.to_string().contains(word)
+/// A change of a pod's conditions to this.
+fn says(ask: &Ask, word: &str) -> bool {
+    ask.is(&Method::PATCH, "pods") && ask.part == "status" && ask.body.to_string().contains(word)
 }
 
-fn unless(swallowed: bool) -> Sent {
-    if swallowed { Sent::Never } else { Sent::Once }
-}
-
-fn on(applies: bool, ask: &mut Ask, change: fn(&mut Value)) -> Sent {
-    if applies {
-        change(&mut ask.body);
-    }
-    Sent::Once
-}
-
-/// The second one under another name, where names are drawn.
-fn creates_twice(ask: &mut Ask) -> Sent {
-    if !is(ask, Method::POST, "pods") {
-        return Sent::Once;
-    }
-    drop_key(&mut ask.body["metadata"], "name");
-    ask.body["metadata"]["generateName"] = json!("web-");
-    Sent::Twice
+/// The second one must have another name.
+fn rename(body: &mut Value) {
+    drop_key(body, "/metadata", "name");
+    put(body, "/metadata", "generateName", "web-");
 }
 
 fn another_image(body: &mut Value) {
     for operation in body.as_array_mut().into_iter().flatten() {
-        if operation["path"].as_str().is_some_and(|path| path.ends_with("/image"))
-            && operation["op"] != "test"
-        {
-            operation["value"] = json!("nginx:9");
+        let path = operation.pointer("/path").and_then(Value::as_str).unwrap_or_default();
+        if path.ends_with("/image") && operation.pointer("/op") != Some(&json!("test")) {
+            set(operation, "/value", json!("nginx:9"));
         }
     }
-}
-
-fn spec(plural: &str, object: &mut Value, change: fn(&mut Value)) -> Sight {
-    if matches!(plural, "clonesets" | "statefulsets") {
-        change(object);
-    }
-    Sight::Shown
-}
-
-fn pods(plural: &str, object: &mut Value, change: fn(&mut Value)) -> Sight {
-    if plural == "pods" {
-        change(object);
-    }
-    Sight::Shown
-}
-
-fn hide(hidden: bool) -> Sight {
-    if hidden { Sight::Hidden } else { Sight::Shown }
 }
 
 /// Sets what is there; adds nothing.
@@ -232,14 +207,15 @@ fn add_to(object: &mut Value, pointer: &str, more: i64) {
     }
 }
 
-fn drop_key(object: &mut Value, key: &str) {
-    if let Some(object) = object.as_object_mut() {
-        object.shift_remove(key);
+fn drop_key(object: &mut Value, parent: &str, key: &str) {
+    if let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut) {
+        parent.shift_remove(key);
     }
 }
 
 fn conditions(pod: &mut Value, status: &str) {
-    for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
-        condition["status"] = json!(status);
+    let all = pod.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in all.into_iter().flatten() {
+        set(condition, "/status", json!(status));
     }
 }

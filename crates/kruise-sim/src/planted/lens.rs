@@ -27,31 +27,46 @@ pub struct Ask {
     pub body: Value,
 }
 
-/// What becomes of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    Once,
-    Twice,
-    /// Never sent, but the manager believes it was.
-    Never,
-}
-
-/// What becomes of an object on its way to the manager.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
-    Shown,
-    Hidden,
-}
-
 /// Where a bug sits.
 #[derive(Clone, Copy)]
 pub enum Lens {
-    /// In what is sent.
-    Asks(fn(&mut Ask) -> Sent),
-    /// In what is seen of an object of this plural: by lists, watches and reads. The word is that of the watch.
-    Sees(fn(&str, &str, &mut Value) -> Sight),
-    /// In what a write is answered with.
+    /// These writes are never sent, but the manager believes they were.
+    Forgets(fn(&Ask) -> bool),
+    /// These writes are sent otherwise.
+    Sends { which: fn(&Ask) -> bool, change: fn(&mut Value) },
+    /// These writes are sent twice, changed.
+    Doubles { which: fn(&Ask) -> bool, change: fn(&mut Value) },
+    /// Objects of these plurals look otherwise.
+    Sees { whose: &'static [&'static str], change: fn(&mut Value) },
+    /// Of a plural, with the word of the watch: never shown.
+    Overlooks(fn(&str, &str, &Value) -> bool),
+    /// Answers to writes say otherwise.
     Hears(fn(&mut StatusCode, &mut Value)),
+}
+
+/// What is read rather than told by a watch.
+const LISTED: &str = "ADDED";
+
+impl Lens {
+    /// Whether the manager gets to see an object, which may change on the way.
+    fn shows(self, plural: &str, word: &str, object: &mut Value) -> bool {
+        match self {
+            Self::Sees { whose, change } if whose.contains(&plural) => {
+                change(object);
+                true
+            }
+            Self::Overlooks(what) => !what(plural, word, object),
+            Self::Sees { .. }
+            | Self::Forgets(_)
+            | Self::Sends { .. }
+            | Self::Doubles { .. }
+            | Self::Hears(_) => true,
+        }
+    }
+
+    fn is_for_sight(self) -> bool {
+        matches!(self, Self::Sees { .. } | Self::Overlooks(_))
+    }
 }
 
 type Content = UnsyncBoxBody<Bytes, Infallible>;
@@ -85,13 +100,12 @@ impl Ask {
         Some(Self { method: request.method.clone(), plural: at(0), name: at(1), part: at(2), body })
     }
 
-    pub fn is_write(&self) -> bool {
-        self.method != Method::GET
+    pub fn is(&self, method: &Method, plural: &str) -> bool {
+        self.method == *method && self.plural == plural
     }
 
-    /// Operations of a JSON patch.
-    pub fn operations(&mut self) -> Option<&mut Vec<Value>> {
-        self.body.as_array_mut()
+    pub fn is_write(&self) -> bool {
+        self.method != Method::GET
     }
 }
 
@@ -102,24 +116,33 @@ impl Spectacles {
         let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
         let Some(mut ask) = Ask::read(&parts, &bytes) else { return self.pass(parts, bytes).await };
         let is_courtesy = matches!(ask.plural.as_str(), "leases" | "events" | "");
-        let mut sent = Sent::Once;
-        let mut changed = bytes;
-        if let (Lens::Asks(lens), true, false) = (self.bug.lens, ask.is_write(), is_courtesy) {
-            sent = lens(&mut ask);
-            changed = if ask.body.is_null() { Bytes::new() } else { Bytes::from(ask.body.to_string()) };
+        if is_courtesy || (!ask.is_write() && !self.bug.lens.is_for_sight()) {
+            return self.pass(parts, bytes).await;
         }
-        if sent == Sent::Never {
-            return believed(&ask);
-        }
-        if sent == Sent::Twice {
-            drop(self.clone().pass(parts.clone(), changed.clone()).await);
-        }
-        let response = self.clone().pass(parts, changed).await;
         match self.bug.lens {
-            Lens::Sees(lens) if is_watch => watched(response, ask.plural, lens),
-            Lens::Sees(lens) if !ask.is_write() => read(response, &ask.plural, lens).await,
-            Lens::Hears(lens) if ask.is_write() && !is_courtesy => heard(response, lens).await,
-            Lens::Asks(_) | Lens::Sees(_) | Lens::Hears(_) => response,
+            Lens::Forgets(which) if which(&ask) => believed(&ask),
+            Lens::Sends { which, change } if which(&ask) => {
+                change(&mut ask.body);
+                self.pass(parts, Bytes::from(ask.body.to_string())).await
+            }
+            Lens::Doubles { which, change } if which(&ask) => {
+                change(&mut ask.body);
+                let changed = Bytes::from(ask.body.to_string());
+                drop(self.clone().pass(parts.clone(), changed.clone()).await);
+                self.pass(parts, changed).await
+            }
+            lens @ (Lens::Sees { .. } | Lens::Overlooks(_)) if is_watch => {
+                watched(self.pass(parts, bytes).await, ask.plural, lens)
+            }
+            lens @ (Lens::Sees { .. } | Lens::Overlooks(_)) if !ask.is_write() => {
+                read(self.pass(parts, bytes).await, &ask.plural, lens).await
+            }
+            Lens::Hears(lens) => heard(self.pass(parts, bytes).await, lens).await,
+            Lens::Forgets(_)
+            | Lens::Sends { .. }
+            | Lens::Doubles { .. }
+            | Lens::Sees { .. }
+            | Lens::Overlooks(_) => self.pass(parts, bytes).await,
         }
     }
 
@@ -143,22 +166,19 @@ fn believed(ask: &Ask) -> Response<Content> {
 
 const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
 
-fn watched(
-    response: Response<Content>,
-    plural: String,
-    lens: fn(&str, &str, &mut Value) -> Sight,
-) -> Response<Content> {
+fn watched(response: Response<Content>, plural: String, lens: Lens) -> Response<Content> {
     response.map(|body| {
         let changed = body.map_frame(move |frame| {
             frame.map_data(|line| {
                 let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { return line };
-                let word = event["type"].as_str().unwrap_or_default().to_owned();
+                let word = event.pointer("/type").and_then(Value::as_str).unwrap_or_default().to_owned();
                 if matches!(word.as_str(), "BOOKMARK" | "ERROR") {
                     return line;
                 }
-                match lens(&plural, &word, &mut event["object"]) {
-                    Sight::Shown => Bytes::from(format!("{event}\n")),
-                    Sight::Hidden => Bytes::new(),
+                match event.get_mut("object").map(|object| lens.shows(&plural, &word, object)) {
+                    Some(true) => Bytes::from(format!("{event}\n")),
+                    Some(false) => Bytes::new(),
+                    None => line,
                 }
             })
         });
@@ -166,21 +186,14 @@ fn watched(
     })
 }
 
-async fn read(
-    response: Response<Content>,
-    plural: &str,
-    lens: fn(&str, &str, &mut Value) -> Sight,
-) -> Response<Content> {
+async fn read(response: Response<Content>, plural: &str, lens: Lens) -> Response<Content> {
     let (parts, mut value) = opened(response).await;
     match value.get_mut("items").and_then(Value::as_array_mut) {
-        Some(items) => items.retain_mut(|item| lens(plural, LISTED, item) == Sight::Shown),
-        None => drop(lens(plural, LISTED, &mut value)),
+        Some(items) => items.retain_mut(|item| lens.shows(plural, LISTED, item)),
+        None => _ = lens.shows(plural, LISTED, &mut value),
     }
     Response::from_parts(parts, full(Bytes::from(value.to_string())))
 }
-
-/// What is read rather than told.
-const LISTED: &str = "ADDED";
 
 async fn heard(response: Response<Content>, lens: fn(&mut StatusCode, &mut Value)) -> Response<Content> {
     let (mut parts, mut value) = opened(response).await;

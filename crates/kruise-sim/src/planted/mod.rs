@@ -10,7 +10,7 @@ mod lens;
 
 pub use bugs::{Bug, all, find};
 pub use hunt::{Found, hunt};
-pub use lens::{Ask, Lens, Sent, Sight};
+pub use lens::{Ask, Lens};
 
 pub(crate) use lens::client;
 
