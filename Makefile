@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check sim sim-long sim-replay test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
+.PHONY: help run demo test check sim sim-long sim-replay sim-bugs sim-model test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
 
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
@@ -39,6 +39,12 @@ sim: ## Simulated worlds: a crash at every write of every scenario, and fixed se
 
 sim-long: ## Simulated worlds from ever new seeds (DURATION=3600 seconds, FROM=1000000 the first seed)
 	@cargo run --quiet --profile sim --package kruise-sim -- long --seconds $(DURATION) --from $(FROM)
+
+sim-bugs: ## Managers with planted bugs: how each of them is found
+	@cargo run --quiet --profile sim --package kruise-sim -- bugs
+
+sim-model: ## All interleavings of planners with tiny clusters (LARGE=--large: three pods instead of two)
+	@cargo run --quiet --profile sim --package kruise-sim -- model $(LARGE)
 
 sim-replay: ## One simulated run again, with its log (SEED=7; RUN=CloneSet/in-place WRITE=5 AFTER=--after for a crash)
 	@cargo run --quiet --profile sim --package kruise-sim -- replay --seed $(SEED) $(if $(RUN),--run $(RUN)) $(if $(WRITE),--write $(WRITE)) $(AFTER)

@@ -55,7 +55,7 @@ pub struct Checked {
 }
 
 /// The same cache is planned from again and again.
-pub(super) type Plans = Mutex<HashMap<(u64, u8), Arc<[Flight]>>>;
+pub(super) type Plans = Mutex<HashMap<(u64, u64), Arc<[Flight]>>>;
 
 /// Visits all states, or says which rule broke and what led there.
 pub fn check(model: Model) -> Result<Checked, String> {
@@ -94,10 +94,11 @@ impl Model {
     fn plan(&self, state: &State) -> Arc<[Flight]> {
         let mut hasher = DefaultHasher::new();
         state.cache.hash(&mut hasher);
-        let key = (hasher.finish(), state.plans);
+        let seed = state.cluster.births();
+        let key = (hasher.finish(), seed);
         let known = |plans: &Plans| plans.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         known(&self.plans).unwrap_or_else(|| {
-            let plan = self.kind.plan(&state.cache, u64::from(state.plans));
+            let plan = self.kind.plan(&state.cache, seed);
             let flights: Arc<[Flight]> = Flight::all(&plan).into();
             let mut all = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
             all.insert(key, Arc::clone(&flights));
@@ -133,7 +134,7 @@ impl Model {
                 None => self.act(&mut state, &Action::Plan),
             }
         }
-        (state.writes, state.plans) = (0, 0);
+        state.writes = 0;
         state
     }
 

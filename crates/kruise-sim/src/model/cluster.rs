@@ -38,6 +38,11 @@ impl Cluster {
         self.objects.iter().filter(move |((kind, _), _)| *kind == resource).map(|(_, object)| object)
     }
 
+    /// How many objects were ever created: another number for every name that is drawn.
+    pub fn births(&self) -> u64 {
+        self.lives.values().map(|count| u64::from(*count)).sum()
+    }
+
     pub fn take(&mut self, event: &Event) {
         match &event.object {
             Some(object) => self.objects.insert(event.id.clone(), object.clone()),

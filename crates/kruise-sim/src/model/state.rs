@@ -29,8 +29,6 @@ pub struct State {
     pub crashes: u8,
     /// Writes of the manager that changed something.
     pub writes: u16,
-    /// Plans that were begun, for names of pods.
-    pub plans: u8,
 }
 
 /// The rest of a chain.
@@ -79,7 +77,6 @@ impl State {
             edits: 0,
             crashes: 0,
             writes: 0,
-            plans: 0,
         }
     }
 
@@ -113,7 +110,6 @@ impl State {
     }
 
     pub fn begin(&mut self, plan: &[Flight]) {
-        self.plans += 1;
         self.flights = plan.to_vec();
     }
 

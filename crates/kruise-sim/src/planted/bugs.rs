@@ -1,7 +1,7 @@
 //! The list. Each is one defect, as small as possible.
 
 use http::{Method, StatusCode};
-use kruise_api::labels::{REVISION, SPECIFIED_DELETE};
+use kruise_api::labels::SPECIFIED_DELETE;
 use serde_json::{Value, json};
 
 use super::lens::{Ask, Lens};
@@ -46,7 +46,7 @@ const fn sees(
 const SETS: &[&str] = &["clonesets", "statefulsets"];
 const PODS: &[&str] = &["pods"];
 
-static ALL: [Bug; 34] = [
+static ALL: [Bug; 33] = [
     // Writes that are forgotten.
     forgets("never stores a revision", &["in-place"], |ask| ask.is(&Method::POST, "controllerrevisions")),
     forgets("never writes the status", &["create"], is_status_of_set),
@@ -59,9 +59,6 @@ static ALL: [Bug; 34] = [
     bug("creates pods twice", &["scale-out"], Lens::Doubles { which: is_pod_creation, change: rename }),
     sends("creates pods without owner", &["create"], is_pod_creation, |body| {
         drop_key(body, "/metadata", "ownerReferences");
-    }),
-    sends("creates pods without revision", &["create"], is_pod_creation, |body| {
-        drop_key(body, "/metadata/labels", REVISION);
     }),
     sends("creates pods of an old image", &["recreate"], is_pod_creation, |body| {
         set(body, "/spec/containers/0/image", json!("nginx:1"));
