@@ -545,7 +545,7 @@ fn watches() -> Vec<Step> {
             format!("{REVISIONS}?{query}&resourceVersion=<version of watched>"),
             Value::Null,
         ),
-        step("long ago", Watch, format!("{REVISIONS}?{query}&resourceVersion=1"), Value::Null),
+        // Not from version 1: whether a busy server still knows that far back is not the same in two runs.
         step(
             "initial events without a match",
             Watch,
