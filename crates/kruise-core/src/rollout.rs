@@ -16,7 +16,7 @@ use crate::chain::{Chain, Purpose};
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
 use crate::inplace::{self, Blocked, Change, Job};
-use crate::lifecycle::{self, Hooks, State};
+use crate::lifecycle::{self, AtTarget, Hooks, Progress, State};
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView};
 use crate::podunavailablebudget::{Operation, Question};
@@ -210,6 +210,20 @@ impl<'a> Mover<'a> {
             message,
             event::FAILED_UPDATE_POD_IN_PLACE,
         )
+    }
+
+    /// A raised partition takes back the turn of a pod that waits for its hook: it serves on, as after a rollback (SM-44).
+    pub fn call_off(&self, pod: &PodView, plan: &mut Plan) {
+        if State::of(pod) != State::PreparingUpdate || plan.acts_on(&pod.name) {
+            return;
+        }
+        let hooks = self.settings.hooks;
+        if let Some(state) = lifecycle::next(pod, hooks, Progress::Complete, AtTarget::Yes) {
+            let mut edit = Edit::of(pod);
+            lifecycle::enter(&mut edit, state, hooks, self.settings.now);
+            let writes = edit.write(Guard::Version).into_iter().collect();
+            plan.act(Chain::pod(Purpose::Refresh, &pod.name, writes));
+        }
     }
 
     /// Tells the hook's owner that an update waits; from Updated the hook is put back first (SM-44).

@@ -35,6 +35,7 @@ pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
     let mut left = numbers.update.count;
     for pod in candidates {
         if left == 0 {
+            mover.call_off(pod, plan);
             hold(&[pod], &Reason::Partition { keep: numbers.partition }, plan);
             continue;
         }

@@ -58,6 +58,7 @@ pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
     let names: BTreeSet<&PodName> = chosen.iter().map(|(_, pod)| &pod.name).collect();
     let keep = cx.spec.rolling.partition;
     for (_, pod) in cx.replicas().filter(|(_, pod)| !cx.is_updated(pod) && !names.contains(&pod.name)) {
+        mover.call_off(pod, plan);
         hold(pod, &Reason::Partition { keep }, plan);
     }
 }

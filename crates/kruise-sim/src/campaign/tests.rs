@@ -82,3 +82,9 @@ fn seed_255_pod_in_service_is_not_restarted_by_a_late_write() {
     ];
     ends_well(&Run::new(scenario(Kind::CloneSet, "bad-edit"), 255, Plan { faults }), &Flags::default());
 }
+
+/// No fault is needed: the user raises the partition while a pod waits for its hook.
+#[test]
+fn seed_5000680_raised_partition_leaves_no_pod_waiting() {
+    ends_well(&draw(5_000_680), &Flags::default());
+}

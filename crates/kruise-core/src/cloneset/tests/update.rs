@@ -219,6 +219,22 @@ fn cs_79_the_hook_is_asked_before_and_rearmed_after() {
     assert!(writes.contains(&Op::add("/metadata/finalizers", json!(["f"]))));
 }
 
+/// SM-44; found by the simulator (seed 5000680): a raised partition takes the turn back, and the pod must not wait for ever.
+#[test]
+fn partition_calls_off_an_update_that_waits_for_its_hook() {
+    let hook = json!({"inPlaceUpdate": {"labelsHandler": {"hold": "on"}}});
+    let set = |pod: Pod| {
+        let fixture = cloneset().replicas(1).partition(json!(1)).set("/lifecycle", hook.clone());
+        fixture.pods([pod.state("PreparingUpdate")]).plan()
+    };
+    let state = "/metadata/labels/lifecycle.apps.kruise.io~1state";
+
+    let held = set(old().label("hold", "on"));
+    assert!(ops(&held.chains[0].writes[0]).contains(&Op::add(state, "Normal")));
+    let let_go = set(old());
+    assert!(ops(&let_go.chains[0].writes[0]).contains(&Op::add(state, "Updated")));
+}
+
 #[test]
 fn cs_76_and_cloneset_b10_each_pod_asks_the_budgets_for_itself() {
     let plan = cloneset()
