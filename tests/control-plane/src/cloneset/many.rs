@@ -50,7 +50,9 @@ async fn scenario_33_many_clonesets_roll_out_side_by_side() {
     };
     let pods = SETS as u64 * u64::from(PODS);
     assert!((3 * pods..=3 * pods + pods / 10).contains(&count(" pods")), "{writes:?}");
-    assert!(count("clonesets/status") <= pods, "fewer than one for each pod: {writes:?}");
+    // A fifth of the pods at a time: five batches, and in each a pod goes down, is changed, comes back.
+    let batches = 5 * SETS as u64;
+    assert!(count("clonesets/status") <= 4 * batches, "a few for each batch: {writes:?}");
     let slow = slower_than(&scrape(port).await, "2.5");
     assert!(slow <= 0.01, "{slow} of all reconciles took longer than 2.5 s");
 }
