@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ids::{PodName, ResourceVersion, Uid};
-use crate::podunavailablebudget::Question;
+pub use crate::podunavailablebudget::{Answer, Question};
 
 /// A short sequence of writes that belong together. If one fails, the rest is not made; the next plan starts from
 /// whatever is there.

@@ -51,7 +51,7 @@ pub struct Turn {
     pub now: Timestamp,
     /// Messages of what failed in the last plan of this key, by purpose.
     pub failures: BTreeMap<Purpose, String>,
-    /// Pods that a budget kept from being disturbed when it was asked last; they come after the others (B10).
+    /// Pods that may not be disturbed, as was said when somebody was asked last; they come after the others (B10).
     pub denied: BTreeSet<PodName>,
     /// For names: another one each time.
     pub seed: u64,

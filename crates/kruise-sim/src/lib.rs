@@ -4,6 +4,7 @@
 //! Must not live here: anything that ships in a production image.
 
 pub mod campaign;
+mod json;
 pub mod kubelet;
 pub mod model;
 pub mod planted;

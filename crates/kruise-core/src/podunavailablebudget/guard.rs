@@ -22,6 +22,8 @@ const MOST_UNCONFIRMED: usize = 2000;
 /// May this pod be disturbed?
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// The budget's name, for what is said about it.
+    budget: String,
     pod: PodName,
     labels: Texts,
     operation: PubOperation,
@@ -46,7 +48,8 @@ impl Question {
         if is_exempt || !is_serving(pod) {
             return None;
         }
-        let question = Self { pod: pod.name.clone(), labels: pod.labels.clone(), operation };
+        let question =
+            Self { budget: budget.clone(), pod: pod.name.clone(), labels: pod.labels.clone(), operation };
         Some(Write { resource: Resource::Budget, name: budget, act: Act::Ask(question) })
     }
 
@@ -55,8 +58,12 @@ impl Question {
         let Some(text) = stored else { return Answer::Allowed };
         match serde_json::from_str::<PodUnavailableBudget>(text) {
             Ok(budget) => self.judge(&budget, now),
-            Err(error) => Answer::Denied(format!("the budget cannot be read: {error}")),
+            Err(error) => self.denied(&format!("it cannot be read: {error}")),
         }
+    }
+
+    fn denied(&self, why: &str) -> Answer {
+        Answer::Denied(format!("PodUnavailableBudget {} does not allow it: {why}", self.budget))
     }
 
     fn judge(&self, budget: &PodUnavailableBudget, now: Timestamp) -> Answer {
@@ -64,7 +71,7 @@ impl Question {
         match self.is_ignored(budget) {
             Ok(true) => return Answer::Allowed,
             Ok(false) => {}
-            Err(message) => return Answer::Denied(message),
+            Err(why) => return self.denied(&why),
         }
         if status.desired_available == 0 || !self.is_guarded(budget) {
             return Answer::Allowed;
@@ -76,13 +83,13 @@ impl Question {
             return Answer::Allowed; // Paid for before (PUB-30.7); looked up in what will be written (PUB-B8).
         }
         if status.unavailable_allowed <= 0 {
-            return Answer::Denied(format!(
+            return self.denied(&format!(
                 "{} of {} pods are available and {} must stay so: none may be taken down now",
                 status.current_available, status.total_replicas, status.desired_available
             ));
         }
         if disrupted.len() + unavailable.len() > MOST_UNCONFIRMED {
-            return Answer::Denied(format!(
+            return self.denied(&format!(
                 "more than {MOST_UNCONFIRMED} pods were allowed to go down and are not confirmed yet"
             ));
         }
@@ -268,7 +275,11 @@ mod tests {
     fn pub_32_denies_without_allowance_and_with_too_many_on_the_way() {
         let used_up = answer(|b| b["status"]["unavailableAllowed"] = 0.into());
         let Answer::Denied(message) = used_up else { panic!("{used_up:?}") };
-        assert_eq!(message, "3 of 3 pods are available and 2 must stay so: none may be taken down now");
+        assert_eq!(
+            message,
+            "PodUnavailableBudget old does not allow it: \
+             3 of 3 pods are available and 2 must stay so: none may be taken down now"
+        );
 
         let crowd: serde_json::Map<String, Value> =
             (0..2001).map(|i| (format!("p-{i}"), NOW.into())).collect();

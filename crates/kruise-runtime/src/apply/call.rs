@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use http::{Method, Request, header};
-use kruise_core::chain::{Act, Part, Patch};
+use kruise_core::chain::{Act, Answer, Part, Patch, Question};
 use kruise_core::ids::Uid;
-use kruise_core::podunavailablebudget::{Answer, Question};
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +17,7 @@ use crate::{Key, Resource};
 /// A write that has not been answered after this long may or may not have happened.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often an allowance is asked for while others spend from the same budget.
+/// How often an allowance is asked for while others spend from the same one.
 const PAYMENTS: u32 = 4;
 
 /// Time for the others to get their turn.
@@ -88,32 +87,30 @@ impl Caller {
         }
     }
 
-    /// Reads the budget, lets it answer, and pays; again from the start when somebody else paid meanwhile (PUB-32).
+    /// Reads the object, lets it answer, and pays; again from the start when somebody else paid meanwhile (PUB-32).
     async fn ask(
         &self,
         resource: Resource,
-        budget: &Key,
+        object: &Key,
         question: &Question,
     ) -> Result<Written, ApplyError> {
         for _ in 0..PAYMENTS {
-            let live = self.read(resource, budget).await?;
+            let live = self.read(resource, object).await?;
             let ops = match question.answer(live.as_deref(), self.clock.now()) {
                 Answer::Allowed => return Ok(Written::Nothing),
-                Answer::Denied(message) => {
-                    return Err(ApplyError::Denied { budget: budget.clone(), message });
-                }
+                Answer::Denied(message) => return Err(ApplyError::Denied { message }),
                 Answer::Spend(ops) => ops,
             };
-            let path = resource.object(&budget.namespace, &budget.name);
-            match self.versioned(budget, &patch_call(path, Part::Status, &Patch::Json(ops))).await {
-                // Nobody of ours caches budgets, so nobody has to wait for this write to be seen.
+            let path = resource.object(&object.namespace, &object.name);
+            match self.versioned(object, &patch_call(path, Part::Status, &Patch::Json(ops))).await {
+                // Who is asked is read live each time: no cache has to see this write.
                 Ok(_) => return Ok(Written::Nothing),
                 Err(ApplyError::Conflict { .. }) => tokio::time::sleep(BETWEEN_PAYMENTS).await,
                 Err(error) => return Err(error),
             }
         }
-        let message = format!("it changed {PAYMENTS} times while its allowance was being spent");
-        Err(ApplyError::Denied { budget: budget.clone(), message })
+        let message = format!("{object} changed {PAYMENTS} times while its allowance was being spent");
+        Err(ApplyError::Denied { message })
     }
 
     /// A live read: the object as JSON, or that there is none.

@@ -24,9 +24,9 @@ pub enum ApplyError {
     #[error("{object} could not be written now: {message}")]
     Busy { object: Key, after: Duration, message: String },
 
-    /// The budget that guards the pod of this chain has nothing to give now. Asked again soon, after other pods.
-    #[error("PodUnavailableBudget {budget} does not allow it: {message}")]
-    Denied { budget: Key, message: String },
+    /// Who was asked before the first write of this chain does not allow it now. Asked again soon, after other pods.
+    #[error("{message}")]
+    Denied { message: String },
 
     /// Nobody knows whether the write happened: a time-out, a broken connection, a server error.
     #[error("{object}: no certain answer: {message}")]

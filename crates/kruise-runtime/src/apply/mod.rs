@@ -36,13 +36,13 @@ pub struct Outcome {
     pub failures: BTreeMap<Purpose, ApplyError>,
     pub events: Vec<Event>,
     pub writes: usize,
-    /// Pods that a budget was asked about, and whether it refused.
+    /// Pods that somebody was asked about, and what was said.
     pub asked: BTreeMap<PodName, Verdict>,
     /// Creations that failed.
     uncreated: usize,
 }
 
-/// What a budget said about a pod.
+/// What was said about a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Allowed,
@@ -159,7 +159,8 @@ impl Applier<'_> {
                 return Ok(());
             }
         }
-        *writes += 1;
+        // Asking is not writing.
+        *writes += usize::from(!matches!(write.act, Act::Ask(_)));
         match self.caller.write(resource, &object, &write.act).await {
             Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
             Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),

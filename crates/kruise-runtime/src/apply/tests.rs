@@ -175,7 +175,7 @@ async fn cs_76_cloneset_b10_pub_35_refusal_of_a_budget_ends_one_chain_and_is_ask
     assert_eq!(outcome.next(), Next::After(std::time::Duration::from_secs(1)));
     assert_eq!(outcome.asked, BTreeMap::from([(PodName::new("held"), Verdict::Denied)]));
     let told = outcome.failures[&Purpose::UpdateInPlace].to_string();
-    assert!(told.starts_with("PodUnavailableBudget n/b does not allow it: 1 of 1 pods"), "{told}");
+    assert!(told.starts_with("PodUnavailableBudget b does not allow it: 1 of 1 pods"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

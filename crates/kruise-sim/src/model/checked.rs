@@ -11,8 +11,8 @@ use stateright::{Checker, Expectation, Property};
 
 use super::cluster::Cluster;
 use super::kind::{Kind, NAME};
-use super::object::put;
 use super::state::{Action, Flight, State};
+use crate::json::put;
 
 /// One world with its rules.
 pub struct Model {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use kruise_core::chain::{Act, Part, Patch, Resource, Write};
 use serde_json::{Value, json};
 
-use super::object::{Object, put};
+use super::object::Object;
+use crate::json::put;
 use crate::server::patch::strategic;
 
 /// Time stands still.

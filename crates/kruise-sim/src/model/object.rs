@@ -55,13 +55,6 @@ impl Object {
     }
 }
 
-/// Sets a member of the object at this pointer; nothing if there is no such object.
-pub fn put(value: &mut Value, parent: &str, key: &str, new: impl Into<Value>) {
-    if let Some(parent) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
-        parent.insert(key.to_owned(), new.into());
-    }
-}
-
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         self.0.hash == other.0.hash && self.0.text == other.0.text

@@ -5,7 +5,7 @@ use kruise_api::labels::SPECIFIED_DELETE;
 use serde_json::{Value, json};
 
 use super::lens::{Ask, Lens};
-use crate::model::put;
+use crate::json::put;
 
 /// One planted bug.
 pub struct Bug {
@@ -18,11 +18,6 @@ pub struct Bug {
 /// All of them.
 pub fn all() -> &'static [Bug] {
     &ALL
-}
-
-/// One of them by name.
-pub fn find(name: &str) -> Option<&'static Bug> {
-    ALL.iter().find(|bug| bug.name == name)
 }
 
 const fn bug(name: &'static str, scenarios: &'static [&'static str], lens: Lens) -> Bug {

@@ -8,7 +8,7 @@ mod bugs;
 mod hunt;
 mod lens;
 
-pub use bugs::{Bug, all, find};
+pub use bugs::{Bug, all};
 pub use hunt::{Found, hunt};
 pub use lens::{Ask, Lens};
 

@@ -16,7 +16,7 @@ use crate::workload::web::image;
 
 const SETS: usize = 10;
 const PODS: u32 = 10;
-const UPDATES: &str = "controller_runtime_reconcile_time_seconds";
+const RECONCILES: &str = "controller_runtime_reconcile_time_seconds";
 
 /// Scenario 33: writes per updated pod are three and a bounded number of status writes; one reconcile never takes long.
 #[tokio::test]
@@ -64,8 +64,8 @@ fn slower_than(page: &str, bound: &str) -> f64 {
         found.and_then(|one| one.rsplit(' ').next()).and_then(|number| number.parse().ok()).unwrap()
     };
     let label = r#"controller="cloneset-controller""#;
-    let all = value(&format!("{UPDATES}_count{{{label}}}"));
-    let fast = value(&format!("{UPDATES}_bucket{{{label},le=\"{bound}\"}}"));
+    let all = value(&format!("{RECONCILES}_count{{{label}}}"));
+    let fast = value(&format!("{RECONCILES}_bucket{{{label},le=\"{bound}\"}}"));
     assert!(all > 0.0);
     1.0 - fast / all
 }
