@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod floor;
+mod latency;
 mod managed;
 mod observe;
 mod process;
@@ -34,7 +35,7 @@ pub struct Settings {
     pub nodes: usize,
     /// Requests in flight of the bare client.
     pub workers: usize,
-    /// Programs to start one after the other: a name and a command line, `{kubeconfig}` is filled in.
+    /// Programs to start one after the other: a name and a command line, `{kubeconfig}` and `{metrics}`, a free port, are filled in.
     pub managers: Vec<(String, String)>,
     /// A manager that runs already: a name and its process id. Needs `existing`.
     pub attached: Option<(String, u32)>,
@@ -98,9 +99,9 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
         let client = crate::cluster::client(&existing.kubeconfig, floor::USER_AGENT).await?;
         let stage = Stage { client, audit: audit::Log::at(existing.audit_log.clone()), settings };
         if let Some((name, pid)) = &settings.attached {
-            report.add(name, managed::run(&stage, &Manager { pid: *pid }).await?);
+            report.add(name, managed::run(&stage, &Manager { pid: *pid, metrics: None }).await?, None);
         }
-        report.add(floor::NAME, floor::run(&stage).await?);
+        report.add(floor::NAME, floor::run(&stage).await?, None);
         return Ok(report);
     }
     let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await?;
@@ -112,10 +113,15 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
     crate::manager::namespace(&stage.client).await?;
     for (name, command) in &settings.managers {
         let manager = managed::start(&cluster, command)?;
-        report.add(name, managed::run(&stage, &manager).await?);
+        let phases = managed::run(&stage, &manager).await?;
+        let p99 = match manager.metrics {
+            Some(port) => latency::p99(port).await,
+            None => None,
+        };
+        report.add(name, phases, p99);
         cluster.stop(managed::PART)?;
     }
-    report.add(floor::NAME, floor::run(&stage).await?);
+    report.add(floor::NAME, floor::run(&stage).await?, None);
     report.simulated_kubelet(&Usage::of(simulated)?, stage.audit.count_by(simnodes::USER_AGENT)?);
     Ok(report)
 }
