@@ -1,8 +1,9 @@
 //! The benchmark: what a rollout costs, and what the API server of this machine allows at best.
 //!
 //! Each phase (create, in-place rollout, recreate rollout, scale-in) is timed from the request to the last pod; the
-//! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run a
-//! bare client makes only the unavoidable writes: that floor is what any manager is compared with.
+//! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run, before and after
+//! the managers, a bare client makes only the unavoidable writes: that floor is what any manager is compared with. Twice,
+//! because a new control plane is slow at first and a busy machine slows down: the mean of both is fair to who runs between.
 
 pub mod audit;
 mod floor;
@@ -111,17 +112,19 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
     observe::nodes_ready(&stage.client, settings.nodes).await?;
     crate::crds::install(&stage.client).await?;
     crate::manager::namespace(&stage.client).await?;
+    let before = floor::run(&stage).await?;
     for (name, command) in &settings.managers {
         let manager = managed::start(&cluster, command)?;
         let phases = managed::run(&stage, &manager).await?;
         let p99 = match manager.metrics {
-            Some(port) => latency::p99(port).await,
+            Some(port) => latency::p99(port, settings.kind).await,
             None => None,
         };
         report.add(name, phases, p99);
         cluster.stop(managed::PART)?;
     }
-    report.add(floor::NAME, floor::run(&stage).await?, None);
+    let after = floor::run(&stage).await?;
+    report.add(floor::NAME, before.iter().zip(&after).map(|(a, b)| a.and(b)).collect(), None);
     report.simulated_kubelet(&Usage::of(simulated)?, stage.audit.count_by(simnodes::USER_AGENT)?);
     Ok(report)
 }

@@ -103,6 +103,13 @@ impl Phase {
         }
     }
 
+    /// The same phase twice: as many pods in twice the time.
+    pub fn and(&self, other: &Self) -> Self {
+        let seconds = self.seconds + other.seconds;
+        let pods = self.pods + other.pods;
+        Self { pods, seconds, pods_per_second: count(pods) / seconds.max(f64::EPSILON), ..self.clone() }
+    }
+
     pub fn by_manager(mut self, cpu: Duration, rss_bytes: u64) -> Self {
         self.cpu_ms_per_pod = Some(cpu.as_secs_f64() * 1_000.0 / count(self.pods.max(1)));
         self.rss_mib = Some(count(usize::try_from(rss_bytes >> 10).unwrap_or(usize::MAX)) / 1_024.0);
