@@ -245,6 +245,9 @@ fn cs_47_a_held_pod_is_marked_and_deleted_later() {
     assert_eq!(plan.chains.len(), 1);
     assert_eq!(touched(&plan, Purpose::Delete), ["web-01"]);
     assert_eq!(state_set(&plan.chains[0].writes[0]), Some("PreparingDelete"));
+    let told = plan.chains[0].done.as_ref().unwrap();
+    let message = format!("pod web-01 waits for its preDelete hook before it is deleted: label {HOOK}=on");
+    assert_eq!((told.reason, &told.message), ("WaitingForHook", &message), "install/F31");
 }
 
 #[test]
