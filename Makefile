@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check sim sim-long sim-replay sim-bugs sim-model test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
 
+# `make run` and `make test` are a newcomer's first: cargo is not quiet there, because the first build takes minutes.
+
 # make run CLUSTER=existing: use the cluster of $KUBECONFIG instead of a new one.
 CLUSTER ?= new
 NODES ?= 20
@@ -20,13 +22,13 @@ help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Start a real Kubernetes with simulated nodes and the manager (CLUSTER=existing: use $KUBECONFIG; NODES=20)
-	@cargo run --quiet --package xtask -- run --cluster $(CLUSTER) --nodes $(NODES)
+	@cargo run --package xtask -- run --cluster $(CLUSTER) --nodes $(NODES)
 
 demo: ## Roll out a sample on the cluster that `make run` started
 	@cargo run --quiet --package xtask -- demo
 
 test: ## Everything a change must pass; what CI runs
-	@cargo run --quiet --package xtask -- test
+	@cargo run --package xtask -- test
 
 check: ## Format, lints, architecture, generated files
 	@cargo run --quiet --package xtask -- test check

@@ -32,6 +32,8 @@ pub mod event {
     pub const SUCCESSFUL_UPDATE_POD_RECREATE: &str = "SuccessfulUpdatePodReCreate";
     /// Warning, by the CloneSet controller.
     pub const FAILED_UPDATE_POD_RECREATE: &str = "FailedUpdatePodReCreate";
+    /// Normal, by CloneSet and StatefulSet controllers, ours: a lifecycle hook holds a pod that is to be updated or deleted.
+    pub const WAITING_FOR_HOOK: &str = "WaitingForHook";
     /// Warning, by the CloneSet controller: scale-out is limited by maxUnavailable.
     pub const SCALE_UP_LIMITED: &str = "ScaleUpLimited";
     /// Normal, by pre-download of all workload kinds.

@@ -1,12 +1,15 @@
 //! Taking one pod away: its preDelete hook comes first (SM-45, CS-47, AS-78).
 
 use jiff::Timestamp;
+use kruise_api::reasons::event;
 
 use crate::budget::Permit;
-use crate::chain::{Act, Resource, Write};
+use crate::chain::{Act, Chain, Purpose, Resource, Write};
 use crate::ids::ResourceVersion;
 use crate::lifecycle::{self, Hooks, State};
-use crate::pod::{Edit, Guard};
+use crate::plan::Plan;
+use crate::pod::{Edit, Guard, PodView};
+use crate::reason::{HookPoint, Reason};
 
 /// The next step of a removal that was paid for.
 #[derive(Debug)]
@@ -33,8 +36,24 @@ pub fn step<'a>(
     Step::Delete(Write { resource: Resource::Pod, name: pod.name.to_string(), act })
 }
 
+/// Tells the hook's owner by the pod's state, and the user by an event what holds it; nothing is written twice.
+pub fn mark(edit: &Edit<'_>, pod: &PodView, purpose: Purpose, hooks: Option<&Hooks>, plan: &mut Plan) {
+    let Some(write) = edit.write(Guard::Version) else {
+        return plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete });
+    };
+    let hook = hooks.and_then(|hooks| hooks.pre_delete.as_ref());
+    let blockers = hook.map(|hook| hook.blockers(pod)).unwrap_or_default();
+    let message = format!(
+        "pod {} waits for its {} hook before it is deleted: {blockers}",
+        pod.name,
+        HookPoint::PreDelete
+    );
+    let chain = Chain::pod(purpose, &pod.name, vec![write]);
+    plan.act(chain.telling(event::WAITING_FOR_HOOK, message, event::FAILED_DELETE));
+}
+
 /// Gives a pod back to normal life that is no longer to go (CS-40, statefulset/B10).
-pub fn cancel(pod: &crate::pod::PodView, hooks: Option<&Hooks>, now: Timestamp) -> Option<Write> {
+pub fn cancel(pod: &PodView, hooks: Option<&Hooks>, now: Timestamp) -> Option<Write> {
     let mut edit = Edit::of(pod);
     lifecycle::enter(&mut edit, State::PreparingNormal, hooks, now);
     edit.write(Guard::Version)

@@ -174,7 +174,7 @@ impl<'a> Mover<'a> {
         let is_held = hook.is_some_and(|hook| hook.is_held(pod));
         match State::of(pod) {
             State::Updated => self.prepare(pod, hook, plan),
-            State::Normal | State::PreparingNormal if is_held => self.prepare(pod, None, plan),
+            State::Normal | State::PreparingNormal if is_held => self.prepare(pod, hook, plan),
             State::Normal | State::PreparingNormal | State::PreparingUpdate | State::Updating => {
                 plan.act(self.start(pod, change));
             }
@@ -227,14 +227,19 @@ impl<'a> Mover<'a> {
     }
 
     /// Tells the hook's owner that an update waits; from Updated the hook is put back first (SM-44).
-    fn prepare(&self, pod: &PodView, rearm: Option<&lifecycle::Hook>, plan: &mut Plan) {
+    fn prepare(&self, pod: &PodView, hook: Option<&lifecycle::Hook>, plan: &mut Plan) {
         let mut edit = Edit::of(pod);
         lifecycle::enter(&mut edit, State::PreparingUpdate, self.settings.hooks, self.settings.now);
-        if let Some(hook) = rearm {
+        if let Some(hook) = hook.filter(|_| State::of(pod) == State::Updated) {
             lifecycle::rearm(&mut edit, hook);
         }
         let writes = edit.write(Guard::Version).into_iter().collect();
-        plan.act(Chain::pod(Purpose::UpdateInPlace, &pod.name, writes));
+        let chain = Chain::pod(Purpose::UpdateInPlace, &pod.name, writes);
+        let Some(hook) = hook else { return plan.act(chain) };
+        let point = HookPoint::InPlaceUpdate;
+        let blockers = hook.blockers(pod);
+        let message = format!("pod {} waits for its {point} hook before it is updated: {blockers}", pod.name);
+        plan.act(chain.telling(event::WAITING_FOR_HOOK, message, event::FAILED_UPDATE_POD_IN_PLACE));
     }
 
     /// Its budget is asked before the first write of that pod (CS-76).

@@ -15,8 +15,8 @@ use crate::ids::ResourceVersion;
 use crate::lifecycle;
 use crate::order::{Constraint, DeleteOrder};
 use crate::plan::Plan;
-use crate::pod::{Guard, PodView};
-use crate::reason::{HookPoint, Reason};
+use crate::pod::PodView;
+use crate::reason::Reason;
 use crate::removal::{self, Step};
 use crate::rollout::{Kind, Policy};
 
@@ -197,11 +197,7 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
                 // Marks the intent, or the next plan would cancel the deletion (CS-40, CS-77).
                 edit.label(kruise_api::labels::SPECIFIED_DELETE, kruise_api::labels::TRUE);
             }
-            match edit.write(Guard::Version) {
-                Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
-                None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
-            }
-            return;
+            return removal::mark(&edit, pod, purpose, hooks, plan);
         }
     };
     writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));

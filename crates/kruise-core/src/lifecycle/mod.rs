@@ -105,6 +105,17 @@ impl Hook {
             || self.labels.iter().any(|(key, value)| pod.labels.get(key) == Some(value.as_str()))
     }
 
+    /// Its blockers in words: those on the pod, or all if it is only just put there (install/F31).
+    pub fn blockers(&self, pod: &PodView) -> String {
+        let is_on = |name: &&String| !self.is_held(pod) || has_finalizer(pod, name);
+        let is_set = |(key, value): &(&String, &String)| {
+            !self.is_held(pod) || pod.labels.get(key.as_str()) == Some(value.as_str())
+        };
+        let finalizers = self.finalizers.iter().filter(is_on).map(|name| format!("finalizer {name}"));
+        let labels = self.labels.iter().filter(is_set).map(|(key, value)| format!("label {key}={value}"));
+        finalizers.chain(labels).collect::<Vec<_>>().join(", ")
+    }
+
     /// Every blocker is in the template that a pod is made from (AS-71).
     pub fn is_all_in_template(&self, template: &Value) -> bool {
         let labels = string_map(template.pointer("/metadata/labels"));

@@ -12,8 +12,8 @@ use crate::chain::{Chain, Purpose};
 use crate::ids::PodName;
 use crate::lifecycle::{Hooks, State};
 use crate::plan::Plan;
-use crate::pod::{Guard, PodView};
-use crate::reason::{HookPoint, Reason};
+use crate::pod::PodView;
+use crate::reason::Reason;
 use crate::removal::{self, Step};
 use crate::revision::Revision;
 use crate::rollout::Kind;
@@ -143,11 +143,9 @@ pub fn remove(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
     if plan.acts_on(&pod.name) {
         return;
     }
-    match removal::step(permit, cx.spec.hooks.as_ref(), Some(pod.version.clone()), cx.now) {
-        Step::Mark(edit) => match edit.write(Guard::Version) {
-            Some(write) => plan.act(Chain::pod(purpose, &pod.name, vec![write])),
-            None => plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::PreDelete }),
-        },
+    let hooks = cx.spec.hooks.as_ref();
+    match removal::step(permit, hooks, Some(pod.version.clone()), cx.now) {
+        Step::Mark(edit) => removal::mark(&edit, pod, purpose, hooks, plan),
         Step::Delete(write) => {
             let mut writes = claims::owner_writes(cx, pod);
             writes.push(write);

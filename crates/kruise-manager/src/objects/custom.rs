@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use kruise_runtime::Resource;
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource, Scope};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -46,17 +46,7 @@ impl Cached for CustomWorkload {
     /// Of no type that is known here: its watch says where it is.
     const RESOURCE: Resource = Resource::namespaced("", "", "", "workload of a listed kind");
 
-    fn key(&self) -> Key {
-        self.meta.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.meta.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.meta.resource_version
-    }
+    identified_by!(meta);
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         put(index::UID, &self.meta.uid);
@@ -65,19 +55,9 @@ impl Cached for CustomWorkload {
 
 impl Cached for Configuration {
     type Shared = ();
-    const RESOURCE: Resource = Resource::core("configmaps", "ConfigMap", Scope::Namespaced);
+    const RESOURCE: Resource = super::CONFIG_MAP;
 
-    fn key(&self) -> Key {
-        self.metadata.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.resource_version
-    }
+    identified_by!(metadata);
 
     fn index(&self, _put: &mut dyn FnMut(Index, &str)) {}
 }

@@ -1,5 +1,22 @@
 //! What the caches hold: per resource type only what a view is assembled from.
 
+/// Three methods of `Cached` for a type whose [`Meta`] is that field.
+macro_rules! identified_by {
+    ($($field:ident).+) => {
+        fn key(&self) -> kruise_runtime::Key {
+            self.$($field).+.key()
+        }
+
+        fn uid(&self) -> &str {
+            &self.$($field).+.uid
+        }
+
+        fn resource_version(&self) -> &str {
+            &self.$($field).+.resource_version
+        }
+    };
+}
+
 mod claim;
 mod custom;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kruise_api::labels::{NODE_TYPE, NODE_TYPE_VIRTUAL_KUBELET};
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource, Scope};
+use kruise_runtime::{Resource, Scope};
 use serde::Deserialize;
 
 use super::Meta;
@@ -37,17 +37,7 @@ impl Cached for Node {
     type Shared = ();
     const RESOURCE: Resource = Resource::core("nodes", "Node", Scope::Cluster);
 
-    fn key(&self) -> Key {
-        self.metadata.meta.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.meta.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.meta.resource_version
-    }
+    identified_by!(metadata.meta);
 
     fn index(&self, _put: &mut dyn FnMut(Index, &str)) {}
 }

@@ -3,8 +3,8 @@
 use kruise_api::names::APPS_GROUP;
 use kruise_core::ids::Uid;
 use kruise_core::workload;
+use kruise_runtime::Resource;
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource};
 use serde::Deserialize;
 
 use super::Meta;
@@ -28,17 +28,7 @@ impl Cached for PullJob {
     type Shared = ();
     const RESOURCE: Resource = Resource::namespaced(APPS_GROUP, "v1beta1", "imagepulljobs", "ImagePullJob");
 
-    fn key(&self) -> Key {
-        self.metadata.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.resource_version
-    }
+    identified_by!(metadata);
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         for owner in self.metadata.owner_references.iter().filter(|owner| owner.controller) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kruise_api::names::APPS_GROUP;
 use kruise_core::revision::Revision as View;
+use kruise_runtime::Resource;
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -40,17 +40,7 @@ impl Cached for Revision {
     const RESOURCE: Resource =
         Resource::namespaced("apps", "v1", "controllerrevisions", "ControllerRevision");
 
-    fn key(&self) -> Key {
-        self.meta.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.meta.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.meta.resource_version
-    }
+    identified_by!(meta);
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         for owner in &self.meta.owner_references {

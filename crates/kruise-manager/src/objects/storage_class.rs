@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_api::annotations;
 use kruise_core::statefulset::Expansion;
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource, Scope};
+use kruise_runtime::{Resource, Scope};
 use serde::Deserialize;
 
 use super::Meta;
@@ -55,17 +55,7 @@ impl Cached for StorageClass {
         scope: Scope::Cluster,
     };
 
-    fn key(&self) -> Key {
-        self.metadata.meta.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.meta.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.meta.resource_version
-    }
+    identified_by!(metadata.meta);
 
     fn index(&self, _put: &mut dyn FnMut(Index, &str)) {}
 }

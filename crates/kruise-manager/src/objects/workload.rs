@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use kruise_api::names::APPS_GROUP;
 use kruise_core::persistentpodstate::{NATIVE_GROUP, Target};
+use kruise_runtime::Resource;
 use kruise_runtime::cache::{Cached, Index};
-use kruise_runtime::{Key, Resource};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -89,17 +89,7 @@ impl<K: Kind> Cached for Stored<K> {
     type Shared = ();
     const RESOURCE: Resource = K::RESOURCE;
 
-    fn key(&self) -> Key {
-        self.meta.key()
-    }
-
-    fn uid(&self) -> &str {
-        &self.meta.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.meta.resource_version
-    }
+    identified_by!(meta);
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         put(index::UID, &self.meta.uid);

@@ -3,10 +3,9 @@
 use super::*;
 use crate::chain::{Op, Patch, Resource, Write};
 
-fn pod_body(chain: &Chain) -> &Value {
+fn pod_body(chain: &Chain) -> Value {
     let write = chain.writes.iter().find(|write| write.resource == Resource::Pod).unwrap();
-    let Act::Create(body) = &write.act else { panic!("{write:?}") };
-    body
+    write.act.created().unwrap()
 }
 
 fn state_set(write: &Write) -> Option<&str> {
@@ -29,13 +28,13 @@ fn cs_41_missing_pods_are_created_old_ones_first() {
 
     let plan = fixture.plan();
 
-    let revisions: Vec<&Value> = plan
+    let revisions: Vec<Value> = plan
         .chains
         .iter()
         .filter(|chain| chain.purpose == Purpose::Create)
-        .map(|chain| &pod_body(chain)["metadata"]["labels"]["controller-revision-hash"])
+        .map(|chain| pod_body(chain)["metadata"]["labels"]["controller-revision-hash"].clone())
         .collect();
-    assert_eq!(revisions, [&json!(fixture.old_name()), &json!(fixture.old_name())]);
+    assert_eq!(revisions, [json!(fixture.old_name()), json!(fixture.old_name())]);
     assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "CS-3");
 }
 
@@ -246,6 +245,9 @@ fn cs_47_a_held_pod_is_marked_and_deleted_later() {
     assert_eq!(plan.chains.len(), 1);
     assert_eq!(touched(&plan, Purpose::Delete), ["web-01"]);
     assert_eq!(state_set(&plan.chains[0].writes[0]), Some("PreparingDelete"));
+    let told = plan.chains[0].done.as_ref().unwrap();
+    let message = format!("pod web-01 waits for its preDelete hook before it is deleted: label {HOOK}=on");
+    assert_eq!((told.reason, &told.message), ("WaitingForHook", &message), "install/F31");
 }
 
 #[test]

@@ -209,11 +209,16 @@ fn cs_79_the_hook_is_asked_before_and_rearmed_after() {
         ops(&asked.chains[0].writes[0])
             .contains(&Op::add("/metadata/labels/lifecycle.apps.kruise.io~1state", "PreparingUpdate"))
     );
+    // install/F31: what holds it is told once, when it begins to wait.
+    let told = |plan: &Plan| plan.chains[0].done.clone().unwrap().message;
+    let message = "pod web-00 waits for its inPlaceUpdate hook before it is updated: ";
+    assert_eq!(told(&asked), format!("{message}label hold=on"));
     let waiting = hooked(vec![old().label("hold", "on").state("PreparingUpdate")]);
     assert_eq!(reason(&waiting, "web-00"), &Reason::HookHeld { hook: HookPoint::InPlaceUpdate });
     let released = hooked(vec![old().state("PreparingUpdate")]);
     assert_eq!(released.chains[0].writes.len(), 2);
     let again = hooked(vec![old().state("Updated")]);
+    assert_eq!(told(&again), format!("{message}finalizer f, label hold=on"));
     let writes = ops(&again.chains[0].writes[0]);
     assert!(writes.contains(&Op::add("/metadata/labels/hold", "on")));
     assert!(writes.contains(&Op::add("/metadata/finalizers", json!(["f"]))));
