@@ -343,8 +343,7 @@ fn new_pods_are_placed_by_our_webhook() {
     let create = |name: &str| server.ask("test", &Call::object(Verb::Create, states, ("n", ""), state(name)));
     create("db").unwrap();
     assert!(create("second").unwrap_err().message.contains("vpersistentpodstate.kb.io"));
-    let known =
-        json!({"status": {"podStates": {"db-0": {"nodeName": "x", "nodeTopologyLabels": {"zone": "z"}}}}});
+    let known = json!({"status": {"observedGeneration": 1, "podStates": {"db-0": {"nodeName": "x", "nodeTopologyLabels": {"zone": "z"}}}}});
     let status = Call::object(Verb::MergePatch, states, ("n", "db"), known).part(Part::Status);
     server.ask("test", &status).unwrap();
     let owner =
