@@ -4,12 +4,14 @@ mod call;
 mod error;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
 use kruise_core::ids::{PodName, Uid};
 use kruise_core::plan::{Creations, Plan};
+use tokio::time::Instant;
 
 use call::is_alive;
 pub use call::{Caller, Written, version_of};
@@ -23,6 +25,9 @@ const AT_ONCE: usize = 48;
 
 /// Creations of one plan that may fail where each stands for itself: so many refusals are no coincidence any more.
 const REFUSED_MAX: usize = 16;
+
+/// A plan that has failed and is older than this is not gone on with. Longer than anything takes that goes well.
+const FRESH: Duration = Duration::from_secs(30);
 
 /// Which resource type a write of a plan is about.
 pub trait Resources: Send + Sync {
@@ -40,6 +45,7 @@ pub struct Outcome {
     pub asked: BTreeMap<PodName, Verdict>,
     /// Creations that failed.
     uncreated: usize,
+    begun: Option<Instant>,
 }
 
 /// What was said about a pod.
@@ -67,7 +73,8 @@ pub struct Applier<'a> {
 impl Applier<'_> {
     /// Runs all chains, then the status. One failing chain stops at most later creations (CS-42), never another chain.
     pub async fn apply(&self, plan: &Plan) -> Outcome {
-        let mut outcome = Outcome { events: plan.events.clone(), ..Outcome::default() };
+        let mut outcome =
+            Outcome { events: plan.events.clone(), begun: Some(Instant::now()), ..Outcome::default() };
         let (creations, others): (Vec<&Chain>, Vec<&Chain>) =
             plan.chains.iter().partition(|chain| chain.purpose == Purpose::Create);
         let others = self.without_unconfirmed(others, plan.adopter.as_ref(), &mut outcome).await;
@@ -113,6 +120,7 @@ impl Applier<'_> {
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < AT_ONCE
+                && !outcome.is_of_the_past()
                 && let Some(chain) = waiting.next()
             {
                 running.push(self.run(chain));
@@ -132,7 +140,7 @@ impl Applier<'_> {
             Creations::EachItsOwn => REFUSED_MAX,
         };
         let (mut rest, mut size) = (chains, 1);
-        while !rest.is_empty() && outcome.uncreated < most {
+        while !rest.is_empty() && outcome.uncreated < most && !outcome.is_of_the_past() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             self.side_by_side(batch, outcome).await;
             (rest, size) = (later, if outcome.uncreated == 0 { size * 2 } else { 1 });
@@ -193,6 +201,12 @@ impl Outcome {
                 self.fail(chain.purpose, error);
             }
         }
+    }
+
+    /// A write was waited for in vain for so long that something else may be wanted by now: nothing new is begun, and since there
+    /// is a failure the key is planned again.
+    fn is_of_the_past(&self) -> bool {
+        !self.failures.is_empty() && self.begun.is_some_and(|begun| FRESH < begun.elapsed())
     }
 
     fn fail(&mut self, purpose: Purpose, error: ApplyError) {

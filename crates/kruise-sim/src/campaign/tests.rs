@@ -135,3 +135,9 @@ fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
     }
     assert!(late > 0, "no late ghost took a pod out of service");
 }
+
+/// The first of three creations is lost, and before the manager gives it up the user wants none: the others are not begun.
+#[test]
+fn seed_31000101_plan_that_waited_in_vain_is_not_gone_on_with() {
+    ends_well(&draw(31_000_101), &Flags::default());
+}
