@@ -75,8 +75,9 @@ pub enum Resource {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// The whole object; namespace is that of the workload.
-    Create(Value),
+    /// The whole object as JSON; namespace is that of the workload. Text, because a plan may create thousands, and as a tree each
+    /// would take six times the memory.
+    Create(Box<str>),
     Patch {
         part: Part,
         patch: Patch,
@@ -93,6 +94,18 @@ pub enum Act {
     },
     /// Asks the named budget whether a pod may be disturbed, and pays. A refusal ends this chain only (B10).
     Ask(Question),
+}
+
+impl Act {
+    /// The object, if this creates one.
+    pub fn created(&self) -> Option<Value> {
+        match self {
+            Self::Create(body) => serde_json::from_str(body).ok(),
+            Self::Patch { .. } | Self::Delete { .. } | Self::DeleteUnlessPodExists { .. } | Self::Ask(_) => {
+                None
+            }
+        }
+    }
 }
 
 /// Which endpoint of an object a patch goes to.
@@ -172,8 +185,8 @@ impl Chain {
 }
 
 impl Write {
-    pub fn create(resource: Resource, name: &str, body: Value) -> Self {
-        Self { resource, name: name.to_owned(), act: Act::Create(body) }
+    pub fn create(resource: Resource, name: &str, body: &Value) -> Self {
+        Self { resource, name: name.to_owned(), act: Act::Create(body.to_string().into_boxed_str()) }
     }
 
     pub fn patch(resource: Resource, name: &str, part: Part, patch: Patch) -> Self {

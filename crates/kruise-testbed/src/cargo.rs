@@ -1,7 +1,9 @@
 //! Cargo, asked for more programs while it may be running us.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::TestbedError;
 
@@ -20,8 +22,20 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// A program of the workspace, of the same build as the running tests. Cargo answers at once when it is up to date.
-pub(crate) fn build(package: &str) -> Result<PathBuf, TestbedError> {
+/// A program of the workspace, of the same build as the running tests; built once in the life of this process.
+pub(crate) fn program(package: &'static str) -> Result<PathBuf, TestbedError> {
+    static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
+    // Held while it is built: a second caller waits instead of asking cargo again.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(program) = built.get(package) {
+        return Ok(program.clone());
+    }
+    let program = build(package)?;
+    built.insert(package, program.clone());
+    Ok(program)
+}
+
+fn build(package: &str) -> Result<PathBuf, TestbedError> {
     let own = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
     let status = command()
         .args(["build", "--quiet", "--package", package, "--bin", package])

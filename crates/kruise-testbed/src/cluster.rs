@@ -49,7 +49,7 @@ pub struct Cluster {
 
 /// Control planes of one process at a time; more would only make each other late on two cores. Three may be shared by a whole
 /// test run and are never given back, and one test has two of its own: with fewer than five it could wait for ever.
-static CLUSTERS: Semaphore = Semaphore::const_new(6);
+static CLUSTERS: Semaphore = Semaphore::const_new(5);
 
 struct ControlPlane {
     etcd: Binaries,
@@ -268,7 +268,7 @@ pub fn program() -> Result<PathBuf, TestbedError> {
     if own.file_name().is_some_and(|name| name == "kruise-testbed") {
         return Ok(own);
     }
-    crate::cargo::build("kruise-testbed")
+    crate::cargo::program("kruise-testbed")
 }
 
 fn addresses(first: u16, fixed: Option<u16>, ground: Option<&Ground>) -> Result<Addresses, TestbedError> {

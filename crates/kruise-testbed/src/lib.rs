@@ -24,6 +24,7 @@ pub mod keeper;
 mod kubeconfig;
 pub mod manager;
 pub mod node;
+pub mod pages;
 pub mod provisioner;
 pub mod registry;
 mod shared;

@@ -108,7 +108,7 @@ struct Bench {
     /// Requests in flight of the bare client
     #[arg(long, default_value_t = 48)]
     workers: usize,
-    /// A manager to start and measure, as NAME=COMMAND; {kubeconfig} is filled in. May be repeated
+    /// A manager to start and measure, as NAME=COMMAND; {kubeconfig} and {metrics}, a free port, are filled in. May be repeated
     #[arg(long, value_parser = name_and_value)]
     manager: Vec<(String, String)>,
     /// A manager that runs already, as NAME=PID; needs --kubeconfig

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -171,12 +170,5 @@ pub async fn namespace(client: &Client) -> Result<(), TestbedError> {
 
 /// The manager's program, built at the first call if it is not up to date.
 pub fn program() -> Result<PathBuf, TestbedError> {
-    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(program) = built.as_ref() {
-        return Ok(program.clone());
-    }
-    let program = cargo::build("kruise-manager")?;
-    *built = Some(program.clone());
-    Ok(program)
+    cargo::program("kruise-manager")
 }

@@ -78,8 +78,9 @@ pub fn bench(arguments: &Bench) -> anyhow::Result<()> {
     say("building the manager and the testbed with optimisation");
     must(cargo().args(["build", "--release", "--package", "kruise-manager", "--package", "kruise-testbed"]))?;
     let mut testbed = Command::new(program("release", "kruise-testbed"));
-    let manager =
-        format!("ours={} --kubeconfig {{kubeconfig}}", program("release", "kruise-manager").display());
+    let flags =
+        "--kubeconfig {kubeconfig} --metrics-addr=127.0.0.1:{metrics} --health-probe-addr=0 --webhook-port=0";
+    let manager = format!("ours={} {flags}", program("release", "kruise-manager").display());
     testbed.args(["bench", "--manager", &manager]);
     testbed.args(["--kind", &arguments.kind, "--replicas", &arguments.replicas.to_string()]);
     testbed.args(["--workloads", &arguments.workloads.to_string()]);

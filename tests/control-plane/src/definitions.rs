@@ -13,34 +13,12 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
+use crate::pages::until_says;
 use crate::workload::{Kind, Sets, cloneset, statefulset};
 
 const STATEFULSETS: &str = "statefulsets.apps.kruise.io";
 const POD_STATES: &str = "persistentpodstates.apps.kruise.io";
-
-/// The body of a plain HTTP answer.
-async fn ask(port: u16, path: &str) -> String {
-    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else { return String::new() };
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
-}
-
-async fn until_ready(port: u16) -> String {
-    for _ in 0..240 {
-        let answer = ask(port, "/readyz").await;
-        if answer.starts_with("HTTP/1.1 200") {
-            return answer;
-        }
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
-    panic!("never ready: {}", ask(port, "/readyz").await);
-}
 
 /// The definition of PersistentPodState as charts up to 1.9.0-alpha.3 have it: one version, stored.
 async fn older_pod_states(definitions: &Api<CustomResourceDefinition>) {
@@ -112,7 +90,7 @@ async fn missing_and_older_definitions() {
     args.push(format!("--health-probe-addr=127.0.0.1:{health}"));
     cluster.spawn(manager::PART, manager::program().unwrap(), args.clone()).unwrap();
 
-    let answer = until_ready(health).await;
+    let answer = until_says(health, "/readyz", "HTTP/1.1 200").await;
     assert!(answer.ends_with(&format!("ok; not installed: {STATEFULSETS}")), "{answer}");
     let clonesets = Sets::new(Kind::CloneSet, client.clone(), "default");
     clonesets.create(cloneset(1)).await.until_available(1).await;
@@ -127,13 +105,13 @@ async fn missing_and_older_definitions() {
     wait::until(&definitions, STATEFULSETS, "the definition", is_served).await.unwrap();
     let sets = Sets::new(Kind::StatefulSet, client.clone(), "default");
     sets.create(statefulset(1).named("late")).await.until_available(1).await;
-    let now = until_ready(health).await;
+    let now = until_says(health, "/readyz", "HTTP/1.1 200").await;
     assert!(now.ends_with("\r\nok"), "{now}");
 
     is_shown_in_both_versions(&client).await;
     let restart = async || {
         cluster.spawn(manager::PART, manager::program().unwrap(), args.clone()).unwrap();
-        until_ready(health).await;
+        until_says(health, "/readyz", "HTTP/1.1 200").await;
     };
     let newer = pod_states(&client, "v1beta1");
     cluster.stop(manager::PART).unwrap();

@@ -58,7 +58,9 @@ pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
         .map(|template| (name(view, claim::template_name(template), id), template));
     named
         .filter(|(name, _)| !view.claims.iter().any(|claim| claim.name == *name))
-        .map(|(name, template)| Write::create(Resource::Claim, name.as_str(), body(view, spec, template, id)))
+        .map(|(name, template)| {
+            Write::create(Resource::Claim, name.as_str(), &body(view, spec, template, id))
+        })
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! New pods and their claims (CS-13, CS-41, CS-42, CS-61, CS-62).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use kruise_api::{annotations, conditions, labels, reasons::event};
@@ -40,7 +40,7 @@ impl Ids {
         let mut random = Random::from_seed(view.seed);
         while ids.ready.len() + ids.waiting < count {
             let id = InstanceId::new(random.suffix());
-            if taken.insert(id.clone()) && !ids.ready.contains(&id) {
+            if taken.insert(id.clone()) {
                 ids.ready.push(id);
             }
         }
@@ -49,13 +49,13 @@ impl Ids {
     }
 
     fn reuse(&mut self, view: &View, count: usize, now: Timestamp) {
+        let pods: HashMap<&str, _> = view.pods.iter().map(|pod| (pod.name.as_str(), pod)).collect();
         for id in claims::without_active_pod(view) {
             if self.ready.len() + self.waiting == count {
                 return;
             }
             let name = format!("{}-{id}", view.name);
-            let holder = view.pods.iter().find(|pod| pod.name.as_str() == name);
-            match holder.map(|pod| pod.deleted) {
+            match pods.get(name.as_str()).map(|pod| pod.deleted) {
                 None if view.strangers.iter().any(|one| one.as_str() == name) => {}
                 None => self.ready.push(id),
                 // A finished pod keeps its name for good: its claims wait, the new pod gets a new id.
@@ -89,7 +89,7 @@ fn taken(view: &View) -> BTreeSet<InstanceId> {
 pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Chain {
     let name = format!("{}-{id}", view.name);
     let mut writes = claims::missing(view, spec, id);
-    writes.push(Write::create(Resource::Pod, &name, pod(view, spec, revision, id, now)));
+    writes.push(Write::create(Resource::Pod, &name, &pod(view, spec, revision, id, now)));
     let message = format!("created pod {name}");
     let mut chain = Chain::other(Purpose::Create, writes).telling(
         event::SUCCESSFUL_CREATE,

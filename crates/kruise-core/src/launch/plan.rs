@@ -142,7 +142,7 @@ fn created(pod: &PodView, name: &str, level: &Level) -> Vec<Write> {
         "metadata": {"name": name, "namespace": pod.namespace, "ownerReferences": [owner]},
         "data": {(level.key.as_str()): labels::TRUE},
     });
-    [vec![Write::create(Resource::ConfigMap, name, body)], completed(pod, level.last)].concat()
+    [vec![Write::create(Resource::ConfigMap, name, &body)], completed(pod, level.last)].concat()
 }
 
 fn completed(pod: &PodView, last: Last) -> Vec<Write> {

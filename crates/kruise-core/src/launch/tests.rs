@@ -126,7 +126,7 @@ fn sm_98_config_map_is_made_with_its_first_level_and_the_pod_is_marked_with_the_
     let last = plan(&half, Some(&open(&["p_10"])), t0());
 
     let made = first.writes().next().unwrap();
-    let Act::Create(body) = &made.act else { panic!("{made:?}") };
+    let body = made.act.created().unwrap();
     assert_eq!((made.resource, made.name.as_str()), (Resource::ConfigMap, "a-barrier"));
     assert_eq!(body["data"], json!({"p_10": "true"}));
     let owner = &body["metadata"]["ownerReferences"][0];

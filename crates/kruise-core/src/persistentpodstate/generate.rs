@@ -121,7 +121,7 @@ fn create(asker: &Asker) -> Write {
         "metadata": {"name": asker.name, "namespace": asker.namespace, "ownerReferences": [owner]},
         "spec": spec,
     });
-    Write::create(Resource::Workload, &asker.name, body)
+    Write::create(Resource::Workload, &asker.name, &body)
 }
 
 /// What annotations do not express stays: a retention policy set by hand survives (D17).

@@ -144,7 +144,7 @@ fn jobs(it: &Download<'_>) -> Vec<Write> {
     let named = changed.map(|(container, image)| (format!("{}-{container}", update.name), image));
     let missing = named.filter(|(name, _)| !it.jobs.iter().any(|job| job.name == *name));
     missing
-        .map(|(name, image)| Write::create(Resource::ImagePullJob, &name, job(it, &name, &image)))
+        .map(|(name, image)| Write::create(Resource::ImagePullJob, &name, &job(it, &name, &image)))
         .collect()
 }
 

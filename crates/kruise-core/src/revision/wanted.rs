@@ -95,7 +95,7 @@ fn create(workload: &Workload<'_>, data: &Data, claim_hash: Option<&str>, number
         "data": stored,
         "revision": number,
     });
-    Chain::other(Purpose::Revision, vec![Write::create(Resource::Revision, name.as_str(), body)])
+    Chain::other(Purpose::Revision, vec![Write::create(Resource::Revision, name.as_str(), &body)])
 }
 
 /// A rollback reuses the old name under a new number, and the new claim hash where one is kept (CS-11).

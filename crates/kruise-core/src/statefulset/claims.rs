@@ -107,7 +107,7 @@ pub fn missing(cx: &Cx<'_>, ordinal: Ordinal) -> Vec<Write> {
             let mut labels = string_map(template.pointer("/metadata/labels"));
             labels.extend(cx.spec.match_labels.clone());
             let body = claim::body(&cx.view.namespace, &name, template, (&labels, &owners));
-            Write::create(Resource::Claim, name.as_str(), body)
+            Write::create(Resource::Claim, name.as_str(), &body)
         })
         .collect()
 }

@@ -17,7 +17,7 @@ use crate::time;
 pub fn chain(cx: &Cx<'_>, ordinal: Ordinal, revision: &Revision) -> Chain {
     let name = cx.view.pod_name(ordinal);
     let mut writes = claims::missing(cx, ordinal);
-    writes.push(Write::create(Resource::Pod, name.as_str(), pod(cx, ordinal, revision)));
+    writes.push(Write::create(Resource::Pod, name.as_str(), &pod(cx, ordinal, revision)));
     let message = format!("create Pod {name} in StatefulSet {} successful", cx.view.name);
     Chain::pod(Purpose::Create, &name, writes).telling(
         event::SUCCESSFUL_CREATE,

@@ -69,10 +69,11 @@ impl Caller {
         match act {
             Act::Create(body) => {
                 let collection = resource.collection(&object.namespace);
-                let call = Call { method: Method::POST, path: collection, content: JSON, body: body.clone() };
-                self.versioned(object, &call).await
+                let call =
+                    Call { method: Method::POST, path: collection, content: JSON, body: body.to_string() };
+                self.versioned(object, call).await
             }
-            Act::Patch { part, patch } => self.versioned(object, &patch_call(path, *part, patch)).await,
+            Act::Patch { part, patch } => self.versioned(object, patch_call(path, *part, patch)).await,
             Act::Delete { uid, version } => {
                 let mut preconditions = json!({"uid": uid.as_str()});
                 if let (Some(version), Some(map)) = (version, preconditions.as_object_mut()) {
@@ -102,7 +103,7 @@ impl Caller {
                 Answer::Spend(ops) => ops,
             };
             let path = resource.object(&object.namespace, &object.name);
-            match self.versioned(object, &patch_call(path, Part::Status, &Patch::Json(ops))).await {
+            match self.versioned(object, patch_call(path, Part::Status, &Patch::Json(ops))).await {
                 // Who is asked is read live each time: no cache has to see this write.
                 Ok(_) => return Ok(Written::Nothing),
                 Err(ApplyError::Conflict { .. }) => tokio::time::sleep(BETWEEN_PAYMENTS).await,
@@ -116,7 +117,8 @@ impl Caller {
     /// A live read: the object as JSON, or that there is none.
     pub async fn read(&self, resource: Resource, object: &Key) -> Result<Option<String>, ApplyError> {
         let path = resource.object(&object.namespace, &object.name);
-        match self.send(object, &Call { method: Method::GET, path, content: JSON, body: Value::Null }).await {
+        match self.send(object, Call { method: Method::GET, path, content: JSON, body: String::new() }).await
+        {
             Ok(text) => Ok(Some(text)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(ApplyError::of(object, &error)),
@@ -131,8 +133,8 @@ impl Caller {
         preconditions: Value,
     ) -> Result<Written, ApplyError> {
         // Dependents go in the background, as they do when a user deletes something.
-        let body = json!({"preconditions": preconditions, "propagationPolicy": "Background"});
-        match self.send(object, &Call { method: Method::DELETE, path, content: JSON, body }).await {
+        let body = json!({"preconditions": preconditions, "propagationPolicy": "Background"}).to_string();
+        match self.send(object, Call { method: Method::DELETE, path, content: JSON, body }).await {
             // A pod that ends gracefully is answered with its new version, what is gone at once with a status.
             Ok(text) => match version_of(&text) {
                 Version(0) => Ok(Written::Removed { uid: uid.to_owned() }),
@@ -143,24 +145,19 @@ impl Caller {
         }
     }
 
-    async fn versioned(&self, object: &Key, call: &Call) -> Result<Written, ApplyError> {
+    async fn versioned(&self, object: &Key, call: Call) -> Result<Written, ApplyError> {
         let sent = self.send(object, call).await;
         sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of(object, &error))
     }
 
-    async fn send(&self, object: &Key, call: &Call) -> Result<String, kube::Error> {
-        let bytes = if call.body.is_null() {
-            Vec::new()
-        } else {
-            serde_json::to_vec(&call.body).map_err(kube::Error::SerdeError)?
-        };
+    async fn send(&self, object: &Key, call: Call) -> Result<String, kube::Error> {
         let request = Request::builder()
             .method(&call.method)
             .uri(&call.path)
             .header(header::CONTENT_TYPE, call.content)
             .header(header::ACCEPT, if call.method == Method::GET { JSON } else { METADATA_ONLY })
             .header(header::USER_AGENT, &self.user_agent)
-            .body(bytes)
+            .body(call.body.into_bytes())
             .map_err(kube::Error::HttpError)?;
         match tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await {
             Ok(answer) => answer,
@@ -176,12 +173,12 @@ const JSON: &str = "application/json";
 /// Answers to writes without spec and status: less to encode for the server, less to read for us.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// One HTTP request; no body if it is null.
+/// One HTTP request.
 struct Call {
     method: Method,
     path: String,
     content: &'static str,
-    body: Value,
+    body: String,
 }
 
 fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
@@ -192,9 +189,9 @@ fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
             Part::Resize => "/resize",
         };
     let (content, body) = match patch {
-        Patch::Json(ops) => ("application/json-patch+json", json!(ops)),
-        Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.clone()),
-        Patch::Merge(body) => ("application/merge-patch+json", body.clone()),
+        Patch::Json(ops) => ("application/json-patch+json", json!(ops).to_string()),
+        Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.to_string()),
+        Patch::Merge(body) => ("application/merge-patch+json", body.to_string()),
     };
     Call { method: Method::PATCH, path, content, body }
 }

@@ -40,7 +40,7 @@ impl Cache for Nothing {
 
 fn create(name: &str) -> Chain {
     let name_of_pod = PodName::new(name);
-    let write = Write::create(Target::Pod, name, json!({"metadata": {"name": name}}));
+    let write = Write::create(Target::Pod, name, &json!({"metadata": {"name": name}}));
     let event =
         |text: &str| Event { kind: EventKind::Normal, reason: "SuccessfulCreate", message: text.into() };
     Chain {

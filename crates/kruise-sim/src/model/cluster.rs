@@ -55,7 +55,7 @@ impl Cluster {
     pub fn write(&mut self, write: &Write) -> Result<Option<Event>, Refused> {
         let id = (write.resource, write.name.clone());
         match &write.act {
-            Act::Create(body) => self.create(id, body.clone()).map(Some),
+            Act::Create(body) => self.create(id, serde_json::from_str(body).map_err(|_| Refused)?).map(Some),
             Act::Patch { part, patch } => {
                 let old = self.objects.get(&id).ok_or(Refused)?.clone();
                 let mut new = old.value().clone();

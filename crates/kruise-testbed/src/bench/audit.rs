@@ -11,7 +11,11 @@ use crate::TestbedError;
 
 /// The audit log of a cluster, or none.
 #[derive(Debug)]
-pub struct Log(Option<PathBuf>);
+pub struct Log {
+    path: Option<PathBuf>,
+    /// Only writes to objects of this namespace.
+    namespace: Option<String>,
+}
 
 /// How far the log was read.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +38,7 @@ struct Event {
 struct ObjectRef {
     #[serde(default)]
     resource: String,
+    namespace: Option<String>,
     subresource: Option<String>,
 }
 
@@ -45,11 +50,23 @@ struct ResponseStatus {
 
 impl Log {
     pub fn at(path: Option<PathBuf>) -> Self {
-        Self(path)
+        Self { path, namespace: None }
+    }
+
+    /// The same log; only writes to objects of this namespace are counted.
+    #[must_use]
+    pub fn within(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    fn counts(&self, event: &Event) -> bool {
+        let namespace = event.object_ref.as_ref().and_then(|object| object.namespace.as_ref());
+        self.namespace.is_none() || self.namespace.as_ref() == namespace
     }
 
     pub fn mark(&self) -> Result<Mark, TestbedError> {
-        let Some(path) = &self.0 else { return Ok(Mark(0)) };
+        let Some(path) = &self.path else { return Ok(Mark(0)) };
         match std::fs::metadata(path) {
             Ok(metadata) => Ok(Mark(metadata.len())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Mark(0)),
@@ -59,7 +76,7 @@ impl Log {
 
     /// All writes since the mark.
     pub fn since(&self, mark: Mark) -> Result<Writes, TestbedError> {
-        let Some(path) = &self.0 else {
+        let Some(path) = &self.path else {
             return Ok(Writes::new());
         };
         let read = || {
@@ -68,7 +85,9 @@ impl Log {
             let mut writes = Writes::new();
             for line in BufReader::new(file).lines() {
                 // The last line may be half written; it belongs to the next phase.
-                if let Ok(event) = serde_json::from_str::<Event>(&line?) {
+                if let Ok(event) = serde_json::from_str::<Event>(&line?)
+                    && self.counts(&event)
+                {
                     *writes
                         .entry(agent(&event.user_agent))
                         .or_default()
@@ -120,7 +139,7 @@ mod tests {
         let path = dir.path().join("audit.log");
         let line = |agent: &str, verb: &str, code: u16| {
             format!(
-                r#"{{"verb":"{verb}","userAgent":"{agent}","objectRef":{{"resource":"pods","subresource":"status"}},"responseStatus":{{"code":{code}}}}}"#
+                r#"{{"verb":"{verb}","userAgent":"{agent}","objectRef":{{"resource":"pods","namespace":"a","subresource":"status"}},"responseStatus":{{"code":{code}}}}}"#
             )
         };
         std::fs::write(&path, line("old", "patch", 200) + "\n").unwrap();
@@ -137,5 +156,6 @@ mod tests {
 
         let expected = [("patch pods/status".to_owned(), 1), ("patch pods/status (409)".to_owned(), 1)];
         assert_eq!(writes, Writes::from([("kruise-manager".to_owned(), expected.into())]));
+        assert_eq!(log.within("b").since(mark).unwrap(), Writes::new());
     }
 }

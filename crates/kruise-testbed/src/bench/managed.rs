@@ -12,10 +12,13 @@ use serde_json::{Value, json};
 use super::observe::{self, Observer, Seen};
 use super::report::Phase;
 use super::{Kind, Stage};
+use crate::manager::free_port;
 use crate::{Cluster, TestbedError};
 
 /// The name under which the keeper runs the manager.
 pub const PART: &str = "manager";
+
+const METRICS: &str = "{metrics}";
 
 const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
 
@@ -23,17 +26,21 @@ const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
 #[derive(Debug)]
 pub struct Manager {
     pub pid: u32,
+    /// Where its metrics are, if the command line said `{metrics}`.
+    pub metrics: Option<u16>,
 }
 
 /// Starts a manager from a command line.
 pub fn start(cluster: &Cluster, command: &str) -> Result<Manager, TestbedError> {
     let command = command.replace("{kubeconfig}", &cluster.kubeconfig().display().to_string());
+    let metrics = command.contains(METRICS).then(free_port).transpose()?;
+    let command = command.replace(METRICS, &metrics.unwrap_or_default().to_string());
     let mut words = command.split_whitespace().map(str::to_owned);
     let Some(program) = words.next() else {
         return Err(TestbedError::Unfit("--manager NAME=COMMAND needs a command".into()));
     };
     let pid = cluster.spawn(PART, program.into(), words.collect())?;
-    Ok(Manager { pid })
+    Ok(Manager { pid, metrics })
 }
 
 /// A new namespace of its own for each run.

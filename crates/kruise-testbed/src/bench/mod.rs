@@ -1,11 +1,13 @@
 //! The benchmark: what a rollout costs, and what the API server of this machine allows at best.
 //!
 //! Each phase (create, in-place rollout, recreate rollout, scale-in) is timed from the request to the last pod; the
-//! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run a
-//! bare client makes only the unavoidable writes: that floor is what any manager is compared with.
+//! audit log tells the writes by user agent, `/proc` the CPU time and memory of the manager. In the same run, before and after
+//! the managers, a bare client makes only the unavoidable writes: that floor is what any manager is compared with. Twice,
+//! because a new control plane is slow at first and a busy machine slows down: the mean of both is fair to who runs between.
 
 pub mod audit;
 mod floor;
+mod latency;
 mod managed;
 mod observe;
 mod process;
@@ -34,7 +36,7 @@ pub struct Settings {
     pub nodes: usize,
     /// Requests in flight of the bare client.
     pub workers: usize,
-    /// Programs to start one after the other: a name and a command line, `{kubeconfig}` is filled in.
+    /// Programs to start one after the other: a name and a command line, `{kubeconfig}` and `{metrics}`, a free port, are filled in.
     pub managers: Vec<(String, String)>,
     /// A manager that runs already: a name and its process id. Needs `existing`.
     pub attached: Option<(String, u32)>,
@@ -98,9 +100,9 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
         let client = crate::cluster::client(&existing.kubeconfig, floor::USER_AGENT).await?;
         let stage = Stage { client, audit: audit::Log::at(existing.audit_log.clone()), settings };
         if let Some((name, pid)) = &settings.attached {
-            report.add(name, managed::run(&stage, &Manager { pid: *pid }).await?);
+            report.add(name, managed::run(&stage, &Manager { pid: *pid, metrics: None }).await?, None);
         }
-        report.add(floor::NAME, floor::run(&stage).await?);
+        report.add(floor::NAME, floor::run(&stage).await?, None);
         return Ok(report);
     }
     let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await?;
@@ -110,12 +112,19 @@ pub async fn run(settings: &Settings) -> Result<Report, TestbedError> {
     observe::nodes_ready(&stage.client, settings.nodes).await?;
     crate::crds::install(&stage.client).await?;
     crate::manager::namespace(&stage.client).await?;
+    let before = floor::run(&stage).await?;
     for (name, command) in &settings.managers {
         let manager = managed::start(&cluster, command)?;
-        report.add(name, managed::run(&stage, &manager).await?);
+        let phases = managed::run(&stage, &manager).await?;
+        let p99 = match manager.metrics {
+            Some(port) => latency::p99(port, settings.kind).await,
+            None => None,
+        };
+        report.add(name, phases, p99);
         cluster.stop(managed::PART)?;
     }
-    report.add(floor::NAME, floor::run(&stage).await?);
+    let after = floor::run(&stage).await?;
+    report.add(floor::NAME, before.iter().zip(&after).map(|(a, b)| a.and(b)).collect(), None);
     report.simulated_kubelet(&Usage::of(simulated)?, stage.audit.count_by(simnodes::USER_AGENT)?);
     Ok(report)
 }

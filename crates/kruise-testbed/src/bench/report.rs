@@ -36,6 +36,8 @@ pub struct Report {
 struct Run {
     name: String,
     phases: Vec<Phase>,
+    /// The bound that 99 of 100 reconciles stay under.
+    reconcile_p99_seconds: Option<f64>,
 }
 
 /// One phase of one run.
@@ -64,8 +66,8 @@ impl Report {
         }
     }
 
-    pub fn add(&mut self, name: &str, phases: Vec<Phase>) {
-        self.runs.push(Run { name: name.to_owned(), phases });
+    pub fn add(&mut self, name: &str, phases: Vec<Phase>, reconcile_p99_seconds: Option<f64>) {
+        self.runs.push(Run { name: name.to_owned(), phases, reconcile_p99_seconds });
     }
 
     pub fn simulated_kubelet(&mut self, usage: &Usage, writes: u64) {
@@ -99,6 +101,13 @@ impl Phase {
             cpu_ms_per_pod: None,
             rss_mib: None,
         }
+    }
+
+    /// The same phase twice: as many pods in twice the time.
+    pub fn and(&self, other: &Self) -> Self {
+        let seconds = self.seconds + other.seconds;
+        let pods = self.pods + other.pods;
+        Self { pods, seconds, pods_per_second: count(pods) / seconds.max(f64::EPSILON), ..self.clone() }
     }
 
     pub fn by_manager(mut self, cpu: Duration, rss_bytes: u64) -> Self {
@@ -141,6 +150,11 @@ impl Display for Report {
                 write!(row, "| {} | {:.2} ", optional(ratio), phase.writes_per_pod)?;
                 write!(row, "| {} | {} ", optional(phase.cpu_ms_per_pod), optional(phase.rss_mib))?;
                 writeln!(f, "{row}| {} |", phase.top_writes())?;
+            }
+        }
+        for run in &self.runs {
+            if let Some(bound) = run.reconcile_p99_seconds {
+                writeln!(f, "{}: 99 of 100 reconciles within {bound} s, their writes included", run.name)?;
             }
         }
         if let Some(cpu) = self.simulated_kubelet_cpu_ms_per_write {

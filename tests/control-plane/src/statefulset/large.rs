@@ -2,15 +2,12 @@
 //!
 //! The specification asks for 5,000 replicas, and for 3,000 whose places are remembered. An API server on this kind of machine makes
 //! about 150 writes a second, of which a pod needs more than twenty in this story: half an hour. Here it is 120 replicas;
-//! `KRUISE_LARGE_PODS=5000` asks for more and `--nocapture` shows the numbers.
+//! `KRUISE_LARGE_PODS=5000` asks for more and `--nocapture` shows the numbers. `make bench` measures time and CPU.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
-use kruise_testbed::bench::audit::{Log, Mark};
-use kruise_testbed::simnodes::{self, SimNodes};
-use kruise_testbed::{Cluster, Options, crds, manager, wait};
+use kruise_testbed::{Scratch, scratch, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -19,64 +16,60 @@ use serde_json::{Value, json};
 use super::{Kind, Live, Sets, uids, web};
 use crate::persistentpodstate::{nodes, records};
 use crate::workload::web::{image, rolling};
+use crate::workload::{Counted, Writes};
 
 const PODS: u32 = 120;
 
 /// Below the 1.5 MiB that etcd stores in one object.
 const RECORDS_MAX: usize = 1_400_000;
 
-/// What the manager wrote in one phase of the story.
-struct Writes(BTreeMap<String, u64>);
-
-impl Writes {
-    fn since(log: &Log, mark: Mark) -> Self {
-        Self(log.since(mark).unwrap().remove("kruise-manager").unwrap_or_default())
-    }
-
-    fn count(&self, what: &str) -> u64 {
-        self.0.iter().filter(|(name, _)| name.contains(what)).map(|(_, count)| count).sum()
-    }
-}
-
-/// A set whose pods are remembered, all by itself in a cluster.
+/// A set whose pods are remembered.
 struct Story {
     set: Live,
-    log: Log,
-    /// Before it was created.
-    begun: Mark,
+    counted: Counted,
     pods: u32,
     memory: Api<DynamicObject>,
 }
 
 impl Story {
-    async fn begin(cluster: &Cluster, pods: u32) -> Self {
-        crds::install(&cluster.client()).await.unwrap();
-        manager::start(cluster, &manager::program().unwrap(), &[]).await.unwrap();
-        let sets = Sets::new(Kind::StatefulSet, cluster.client(), "default").patient(patience(pods));
-        let log = Log::at(Some(cluster.audit_log()));
+    /// Creates the set, waits for all pods, and tells what that took.
+    async fn begin(scratch: Scratch, pods: u32) -> (Self, Writes, Vec<Pod>) {
+        let (counted, memory) =
+            (Counted::in_namespace(&scratch), memory(&scratch.client, &scratch.namespace));
+        let sets = Sets::of(Kind::StatefulSet, scratch).patient(patience(pods));
         let mut object = web(pods).parallel().rolling(&json!({"maxUnavailable": "10%"}));
         object.0["metadata"]["annotations"] = json!({
             "kruise.io/auto-generate-persistent-pod-state": "true",
             "kruise.io/required-persistent-topology": "kubernetes.io/os",
         });
-        let begun = log.mark().unwrap();
-        Self { set: sets.create(object).await, log, begun, pods, memory: memory(cluster.client()) }
+        let (mark, started) = (counted.mark(), Instant::now());
+        let story = Self { set: sets.create(object).await, counted, pods, memory };
+        let there = story.set.until_available(pods as usize).await;
+        let writes = story.counted.since(mark);
+        println!("created: {:.1} s, {writes:?}", started.elapsed().as_secs_f64());
+        (story, writes, there)
     }
 
-    /// Changes the set, waits for all pods, and tells what that took; first of all, it is being created.
-    async fn phase(&self, name: &str, change: Option<Value>) -> (Writes, Vec<Pod>) {
-        let (started, all) = (Instant::now(), self.pods as usize);
-        let (mark, pods) = match change {
-            None => (self.begun, self.set.until_available(all).await),
-            Some(change) => {
-                let mark = self.log.mark().unwrap();
-                self.set.change(change).await;
-                (mark, self.set.until_updated(all).await.1)
-            }
-        };
-        let writes = Writes::since(&self.log, mark);
-        println!("{name}: {:.1} s, {:?}", started.elapsed().as_secs_f64(), writes.0);
+    /// The same for a change.
+    async fn change(&self, name: &str, change: Value) -> (Writes, Vec<Pod>) {
+        let (mark, started) = (self.counted.mark(), Instant::now());
+        self.set.change(change).await;
+        let (_, pods) = self.set.until_updated(self.pods as usize).await;
+        let writes = self.counted.since(mark);
+        println!("{name}: {:.1} s, {writes:?}", started.elapsed().as_secs_f64());
         (writes, pods)
+    }
+
+    /// Until the object of the set remembers where all these pods are; how large its status is.
+    async fn remembered(&self, pods: &[Pod]) -> usize {
+        let expected = nodes(pods);
+        let is_right = |object: &DynamicObject| {
+            let records = records(object);
+            records.len() == expected.len()
+                && records.iter().all(|(pod, record)| record["nodeName"].as_str() == Some(&expected[pod]))
+        };
+        let object = wait::until(&self.memory, "web", "records of all pods", is_right).await.unwrap();
+        object.data["status"].to_string().len()
     }
 
     /// Until no pod is left. A watch would look through all of them for each that goes.
@@ -93,21 +86,9 @@ fn patience(pods: u32) -> Duration {
     Duration::from_secs(u64::from(pods))
 }
 
-fn memory(client: Client) -> Api<DynamicObject> {
+fn memory(client: &Client, namespace: &str) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "PersistentPodState");
-    Api::namespaced_with(client, "default", &ApiResource::from_gvk(&kind))
-}
-
-/// What the object of the set remembers: nodes by pod, once all of them are the right ones, and how large it is.
-async fn remembered(memory: &Api<DynamicObject>, pods: &[Pod]) -> usize {
-    let expected = nodes(pods);
-    let is_right = |object: &DynamicObject| {
-        let records = records(object);
-        records.len() == expected.len()
-            && records.iter().all(|(pod, record)| record["nodeName"].as_str() == Some(&expected[pod]))
-    };
-    let object = wait::until(memory, "web", "records of all pods", is_right).await.unwrap();
-    object.data["status"].to_string().len()
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }
 
 /// Section 8.2: created, updated at ten percent, in place and by recreation, and deleted: one write for each pod that is created, three
@@ -116,31 +97,26 @@ async fn remembered(memory: &Api<DynamicObject>, pods: &[Pod]) -> usize {
 /// gathered, too, in one object that stays small enough; what changes in place changes no record.
 #[tokio::test]
 async fn large_parallel_set_has_bounded_writes() {
-    let asked = std::env::var("KRUISE_LARGE_PODS").ok().map(|text| text.parse::<u32>().unwrap());
-    let cluster = Cluster::start(Options { audit: true, ..Options::default() }).await.unwrap();
-    let client = cluster.client_named(simnodes::USER_AGENT).await.unwrap();
-    let _nodes = SimNodes::start(client, 20).await.unwrap();
-    let story = Story::begin(&cluster, asked.unwrap_or(PODS)).await;
+    let asked = std::env::var("KRUISE_LARGE_PODS").ok().map(|text| text.parse().unwrap());
+    let (story, made, before) = Story::begin(scratch("large").await.unwrap(), asked.unwrap_or(PODS)).await;
     let pods = u64::from(story.pods);
+    assert!(made.of("create pods") == pods, "{made:?}");
+    assert!(made.of(" statefulsets/status") <= pods / 2, "status writes are gathered: {made:?}");
+    story.remembered(&before).await;
 
-    let (made, before) = story.phase("created", None).await;
-    assert!(made.count("create pods") == pods, "{:?}", made.0);
-    assert!(made.count(" statefulsets/status") <= pods / 2, "status writes are gathered: {:?}", made.0);
-    remembered(&story.memory, &before).await;
-
-    let (moved, after) = story.phase("in place", Some(image("nginx:1.26"))).await;
+    let (moved, after) = story.change("in place", image("nginx:1.26")).await;
     assert_eq!(uids(&after), uids(&before));
-    assert!((3 * pods..=3 * pods + pods / 10).contains(&moved.count(" pods")), "{:?}", moved.0);
-    assert!(moved.count(" statefulsets/status") <= pods, "{:?}", moved.0);
-    assert_eq!(moved.count("persistentpodstates"), 0, "{:?}", moved.0);
+    assert!((3 * pods..=3 * pods + pods / 10).contains(&moved.of(" pods")), "{moved:?}");
+    assert!(moved.of(" statefulsets/status") <= pods, "{moved:?}");
+    assert_eq!(moved.of("persistentpodstates"), 0, "{moved:?}");
 
     story.set.change(rolling(&json!({"podUpdatePolicy": "ReCreate"}))).await;
-    let (replaced, new) = story.phase("recreated", Some(image("nginx:1.27"))).await;
-    let bytes = remembered(&story.memory, &new).await;
+    let (replaced, new) = story.change("recreated", image("nginx:1.27")).await;
+    let bytes = story.remembered(&new).await;
     println!("{bytes} bytes of records");
     assert!(bytes < RECORDS_MAX, "{bytes}");
-    assert!((3 * pods..=3 * pods + pods / 10).contains(&replaced.count(" pods")), "{:?}", replaced.0);
-    assert!(replaced.count("persistentpodstates/status") <= pods / 2, "{:?}", replaced.0);
+    assert!((3 * pods..=3 * pods + pods / 10).contains(&replaced.of(" pods")), "{replaced:?}");
+    assert!(replaced.of("persistentpodstates/status") <= pods / 2, "{replaced:?}");
 
     story.set.api.delete("web", &DeleteParams::background()).await.unwrap();
     tokio::time::timeout(patience(story.pods), story.until_empty()).await.unwrap();

@@ -105,7 +105,7 @@ fn cs_62_claims_are_made_before_the_pod_and_replace_volumes_of_their_name() {
         writes.iter().map(|write| write.resource).collect::<Vec<_>>(),
         [Resource::Claim, Resource::Pod]
     );
-    let (Act::Create(claim), Act::Create(pod)) = (&writes[0].act, &writes[1].act) else { panic!() };
+    let [claim, pod] = [0, 1].map(|number: usize| writes[number].act.created().unwrap());
     assert_eq!(
         pod["spec"]["volumes"],
         json!([{"name": "data", "persistentVolumeClaim": {"claimName": writes[0].name}}, {"name": "tmp", "emptyDir": {}}])

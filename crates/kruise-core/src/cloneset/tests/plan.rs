@@ -15,7 +15,7 @@ fn cs_10_and_sm_4_a_missing_revision_is_stored_before_anything_else() {
 
     assert_eq!(plan.chains.len(), 1);
     let write = &plan.chains[0].writes[0];
-    let Act::Create(body) = &write.act else { panic!() };
+    let body = write.act.created().unwrap();
     assert_eq!(write.name, fixture.new_name());
     assert_eq!(body["revision"], 1);
     let hash = fixture.new_name().rsplit('-').next().unwrap().to_owned();
@@ -45,7 +45,7 @@ fn sm_5_after_a_collision_the_next_name_is_tried() {
     let write = fixture.plan().chains[0].writes[0].clone();
 
     assert_ne!(write.name, fixture.new_name());
-    let Act::Create(created) = &write.act else { panic!() };
+    let created = write.act.created().unwrap();
     let first = fixture.new_name().rsplit('-').next().unwrap().to_owned();
     assert_eq!(
         created["metadata"]["labels"]["controller.kubernetes.io/hash"], first,
@@ -77,7 +77,7 @@ fn cs_12_without_a_stored_current_revision_the_update_revision_is_current() {
     let mut fixture = cloneset().replicas(1).partition(json!(1));
     fixture.object["status"]["currentRevision"] = json!("web-gone");
 
-    let Act::Create(body) = &fixture.plan().chains[0].writes[0].act.clone() else { panic!() };
+    let body = fixture.plan().chains[0].writes[0].act.created().unwrap();
 
     assert_eq!(body["metadata"]["labels"]["controller-revision-hash"], fixture.new_name());
 }
@@ -131,7 +131,7 @@ fn sm_83_one_job_per_changed_image_and_the_revision_says_so() {
 
     let job = plan.writes().find(|write| write.resource == Resource::ImagePullJob).unwrap();
     assert_eq!(job.name, format!("{}-main", fixture.new_name()));
-    let Act::Create(body) = &job.act else { panic!() };
+    let body = job.act.created().unwrap();
     assert_eq!(body["apiVersion"], "apps.kruise.io/v1beta1", "the version under which the runtime writes it");
     assert_eq!(body["spec"]["image"], "nginx:2");
     assert_eq!(body["spec"]["parallelism"], 2);

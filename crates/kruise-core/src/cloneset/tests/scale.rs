@@ -3,10 +3,9 @@
 use super::*;
 use crate::chain::{Op, Patch, Resource, Write};
 
-fn pod_body(chain: &Chain) -> &Value {
+fn pod_body(chain: &Chain) -> Value {
     let write = chain.writes.iter().find(|write| write.resource == Resource::Pod).unwrap();
-    let Act::Create(body) = &write.act else { panic!("{write:?}") };
-    body
+    write.act.created().unwrap()
 }
 
 fn state_set(write: &Write) -> Option<&str> {
@@ -29,13 +28,13 @@ fn cs_41_missing_pods_are_created_old_ones_first() {
 
     let plan = fixture.plan();
 
-    let revisions: Vec<&Value> = plan
+    let revisions: Vec<Value> = plan
         .chains
         .iter()
         .filter(|chain| chain.purpose == Purpose::Create)
-        .map(|chain| &pod_body(chain)["metadata"]["labels"]["controller-revision-hash"])
+        .map(|chain| pod_body(chain)["metadata"]["labels"]["controller-revision-hash"].clone())
         .collect();
-    assert_eq!(revisions, [&json!(fixture.old_name()), &json!(fixture.old_name())]);
+    assert_eq!(revisions, [json!(fixture.old_name()), json!(fixture.old_name())]);
     assert_eq!(count(&plan, Purpose::UpdateInPlace), 0, "CS-3");
 }
 

@@ -120,10 +120,8 @@ fn cs_75_a_revision_that_repairs_a_stuck_image_is_not_blocked_by_it() {
     object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:1.22");
     object["metadata"]["generation"] = json!(3);
     let first = View::of(&object, PreparingDelete::Counted).with(view.pods.clone(), view.revisions.clone());
-    let Act::Create(body) = &plan(&first, now).chains[0].writes[0].act else {
-        panic!("the repairing revision is stored")
-    };
-    view.revisions.push(Arc::new(Revision::read(body).unwrap()));
+    let body = plan(&first, now).chains[0].writes[0].act.created().expect("the repairing revision is stored");
+    view.revisions.push(Arc::new(Revision::read(&body).unwrap()));
     view = first.with(view.base.pods, view.base.revisions);
 
     let plan = plan(&view, now);

@@ -31,8 +31,7 @@ fn act(object: Option<&Value>, askers: &[Asker]) -> Option<Act> {
 }
 
 fn created(askers: &[Asker]) -> Value {
-    let Some(Act::Create(body)) = act(None, askers) else { panic!("nothing is created") };
-    body
+    act(None, askers).and_then(|act| act.created()).unwrap()
 }
 
 /// PP-26: name, namespace, owner and spec as the original makes them. persistentpodstate/D15: lists are trimmed.

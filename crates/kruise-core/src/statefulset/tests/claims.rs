@@ -36,7 +36,7 @@ fn as_34_as_81_claims_come_before_their_pod_and_those_that_exist_are_kept() {
     let first: Vec<Resource> = plan.chains[0].writes.iter().map(|write| write.resource).collect();
     assert_eq!(first, [Resource::Claim, Resource::Pod]);
     assert_eq!(plan.chains[1].writes.len(), 1, "the second claim exists");
-    let Act::Create(body) = &plan.chains[0].writes[0].act else { panic!() };
+    let body = plan.chains[0].writes[0].act.created().unwrap();
     assert_eq!(body["metadata"]["labels"], json!({"app": "web"}));
     assert_eq!(body["metadata"]["ownerReferences"][0]["kind"], "StatefulSet");
     assert!(body["metadata"]["ownerReferences"][0].get("controller").is_none());

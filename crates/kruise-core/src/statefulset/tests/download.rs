@@ -10,16 +10,9 @@ fn downloading(replicas: u32) -> Fixture {
     parallel().in_place().replicas(replicas).pods(pods).gate(Gate::PreDownloadImage)
 }
 
-fn jobs(plan: &Plan) -> Vec<&Value> {
+fn jobs(plan: &Plan) -> Vec<Value> {
     let writes = plan.writes().filter(|write| write.resource == Resource::ImagePullJob);
-    writes
-        .map(|write| match &write.act {
-            Act::Create(body) => body,
-            Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::Ask(_) => {
-                panic!("{write:?}")
-            }
-        })
-        .collect()
+    writes.map(|write| write.act.created().unwrap()).collect()
 }
 
 /// What the update revision is labelled with.

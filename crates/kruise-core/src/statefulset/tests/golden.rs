@@ -11,7 +11,7 @@ fn as_9_as_10_as_11_first_revisions_match_the_recorded_ones_byte_by_byte() {
         let Some(wanted) = recorded["revisions"].get(0) else { continue };
         let plan = plan(&View::of(&recorded["stored_v1beta1"]), now());
 
-        let Act::Create(body) = &plan.chains[0].writes[0].act else { panic!("{file}") };
+        let body = plan.chains[0].writes[0].act.created().expect(&file);
         assert_eq!(body["metadata"]["name"], wanted["name"], "{file}");
         assert_eq!(body["metadata"]["labels"], wanted["labels"], "{file}");
         assert_eq!(body["revision"], wanted["revision"], "{file}");
@@ -30,22 +30,14 @@ fn as_20_as_71_new_pods_have_the_recorded_shape() {
             continue;
         }
         let view = View::of(&recorded["stored_v1beta1"]);
-        let Act::Create(first) = plan(&view, now()).chains[0].writes[0].act.clone() else { panic!("{file}") };
+        let first = plan(&view, now()).chains[0].writes[0].act.created().expect(&file);
         let mut view = view.with(Vec::new(), vec![Revision::read(&first).unwrap()]);
         view.gates = Gates::default().with(Gate::StatefulSetStartOrdinal);
         let plan = plan(&view, now());
-        let made = plan.writes().find_map(|write| match &write.act {
-            Act::Create(body)
-                if body["kind"] == "Pod" && body["metadata"]["name"] == pod["metadata"]["name"] =>
-            {
-                Some(body)
-            }
-            Act::Create(_)
-            | Act::Patch { .. }
-            | Act::Delete { .. }
-            | Act::DeleteUnlessPodExists { .. }
-            | Act::Ask(_) => None,
-        });
+        let made = plan
+            .writes()
+            .filter_map(|write| write.act.created())
+            .find(|body| body["kind"] == "Pod" && body["metadata"]["name"] == pod["metadata"]["name"]);
         let made = made.unwrap_or_else(|| panic!("{file}: {:?}", plan.chains));
         let mut labels = pod["metadata"]["labels"].clone();
         // The API server copies it from the node when the pod is bound.

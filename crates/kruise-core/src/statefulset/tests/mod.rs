@@ -107,13 +107,10 @@ pub fn bound(ordinal: u32, size: &str) -> Value {
 /// Pods that are created, with the revision they get.
 pub fn created(plan: &Plan) -> Vec<(String, String)> {
     let writes = plan.writes().filter(|write| write.resource == crate::chain::Resource::Pod);
-    let bodies = writes.filter_map(|write| match &write.act {
-        Act::Create(body) => Some((write.name.clone(), body)),
-        Act::Patch { .. } | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. } | Act::Ask(_) => None,
-    });
+    let bodies = writes.filter_map(|write| Some((write.name.clone(), write.act.created()?)));
     let label =
         |body: &Value| body["metadata"]["labels"]["controller-revision-hash"].as_str().unwrap().to_owned();
-    bodies.map(|(name, body)| (name, label(body))).collect()
+    bodies.map(|(name, body)| (name, label(&body))).collect()
 }
 
 pub fn waits_for(pod: &str) -> Reason {
