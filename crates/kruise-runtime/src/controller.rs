@@ -71,6 +71,33 @@ impl Turn {
 struct Memory {
     failures: BTreeMap<Purpose, String>,
     denied: BTreeSet<PodName>,
+    /// The creation that the next plan begins with: refusals of others kept it from being tried.
+    untried: Option<PodName>,
+}
+
+impl Memory {
+    /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.
+    fn after(self, outcome: &Outcome) -> Self {
+        let mut failures: BTreeMap<Purpose, String> = outcome
+            .failures
+            .iter()
+            .filter(|(_, error)| error.next() != Next::Replan)
+            .map(|(purpose, error)| (*purpose, error.to_string()))
+            .collect();
+        // Each plan begins with another creation then; one message for all of them, or each plan would change the status.
+        if let (Some(first), true) = (self.failures.get(&Purpose::Create), self.untried.is_some()) {
+            failures.entry(Purpose::Create).and_modify(|message| message.clone_from(first));
+        }
+        // Nobody was asked: the rollout is over or waits for something else, and the next one starts afresh.
+        let mut denied = if outcome.asked.is_empty() { BTreeSet::new() } else { self.denied };
+        for (pod, verdict) in &outcome.asked {
+            match verdict {
+                Verdict::Denied => denied.insert(pod.clone()),
+                Verdict::Allowed => denied.remove(pod),
+            };
+        }
+        Self { failures, denied, untried: outcome.untried.as_ref().map(|untried| untried.first.clone()) }
+    }
 }
 
 /// Parts that a controller shares with the others.
@@ -176,7 +203,14 @@ impl<P: Planner> Controller<P> {
         for (pod, reason) in &plan.reasons {
             tracing::debug!(%key, %pod, reason = reason.name(), "left alone");
         }
-        let applier = Applier { caller: &self.caller, resources: &self.planner, barrier: &self.barrier, key };
+        let first = self.remembered().get(key).and_then(|memory| memory.untried.clone());
+        let applier = Applier {
+            caller: &self.caller,
+            resources: &self.planner,
+            barrier: &self.barrier,
+            key,
+            first: first.as_ref(),
+        };
         let outcome = applier.apply(plan).await;
         if outcome.writes > 0 {
             let (writes, failures) = (outcome.writes, outcome.failures.len());
@@ -211,31 +245,15 @@ impl<P: Planner> Controller<P> {
     }
 
     fn turn(&self, key: &Key) -> Turn {
-        let Memory { failures, denied } = self.remembered().get(key).cloned().unwrap_or_default();
+        let Memory { failures, denied, untried: _ } = self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
         Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: None }
     }
 
-    /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.
     fn remember(&self, key: &Key, outcome: &Outcome) {
-        let failures: BTreeMap<Purpose, String> = outcome
-            .failures
-            .iter()
-            .filter(|(_, error)| error.next() != Next::Replan)
-            .map(|(purpose, error)| (*purpose, error.to_string()))
-            .collect();
         let mut all = self.remembered();
-        // Nobody was asked: the rollout is over or waits for something else, and the next one starts afresh.
-        let known = all.remove(key).filter(|_| !outcome.asked.is_empty()).unwrap_or_default();
-        let mut denied = known.denied;
-        for (pod, verdict) in &outcome.asked {
-            match verdict {
-                Verdict::Denied => denied.insert(pod.clone()),
-                Verdict::Allowed => denied.remove(pod),
-            };
-        }
-        let memory = Memory { failures, denied };
+        let memory = all.remove(key).unwrap_or_default().after(outcome);
         if memory != Memory::default() {
             all.insert(key.clone(), memory);
         }
@@ -260,4 +278,32 @@ impl<P: Planner> Controller<P> {
 /// From the instant that the plan was made for.
 fn wait(now: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::{ApplyError, Untried};
+
+    /// statefulset/B18: while a wall of refusals hides creations, each plan meets others, and the condition stays as it is.
+    #[test]
+    fn statefulset_b18_message_stays_while_creations_take_turns() {
+        let refused = |name: &str, hidden: Option<&str>| {
+            let error = ApplyError::Refused { object: Key::new("n", name), message: "no".to_owned() };
+            let mut outcome = Outcome::default();
+            outcome.failures.insert(Purpose::Create, error);
+            outcome.untried = hidden.map(|first| Untried::at(PodName::new(first)));
+            outcome
+        };
+        let told = |memory: &Memory| memory.failures.get(&Purpose::Create).cloned();
+
+        let first = Memory::default().after(&refused("web-0", Some("web-16")));
+        let second = first.clone().after(&refused("web-16", None));
+        let third = second.clone().after(&refused("web-3", None));
+
+        assert_eq!(first.untried, Some(PodName::new("web-16")));
+        assert_eq!(told(&second), told(&first));
+        assert_ne!(told(&third), told(&first), "no wall any more: the first that fails is always the same");
+        assert_eq!(third.after(&Outcome::default()), Memory::default());
+    }
 }

@@ -1,15 +1,18 @@
 //! Definitions that are missing, or as an older release left them. In a cluster of its own: definitions are everybody's.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet as Native;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kruise_testbed::components::{self, Component};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::pages::until_says;
 use crate::workload::{Kind, Sets, cloneset, statefulset};
@@ -65,7 +68,8 @@ async fn remembered(client: &Client) {
 }
 
 /// A definition that is missing keeps no other kind from working, is named by `/readyz`, and its kind works when it comes.
-/// Section 8.2 of PersistentPodState: objects stored as v1alpha1 keep their records, and are read and written in both versions.
+/// Section 8.2 of PersistentPodState: objects stored as v1alpha1 keep their records, are read and written in both versions, and are
+/// stored as v1beta1 for good by the documented procedure.
 #[tokio::test]
 async fn missing_and_older_definitions() {
     let cluster = Cluster::start(Options::default()).await.unwrap();
@@ -84,7 +88,7 @@ async fn missing_and_older_definitions() {
     let mut args = manager::args_with_webhooks(&kubeconfig, webhooks);
     args.retain(|arg| !arg.starts_with("--health-probe-addr"));
     args.push(format!("--health-probe-addr=127.0.0.1:{health}"));
-    cluster.spawn(manager::PART, manager::program().unwrap(), args).unwrap();
+    cluster.spawn(manager::PART, manager::program().unwrap(), args.clone()).unwrap();
 
     let answer = until_says(health, "/readyz", "HTTP/1.1 200").await;
     assert!(answer.ends_with(&format!("ok; not installed: {STATEFULSETS}")), "{answer}");
@@ -104,21 +108,59 @@ async fn missing_and_older_definitions() {
     let now = until_says(health, "/readyz", "HTTP/1.1 200").await;
     assert!(now.ends_with("\r\nok"), "{now}");
 
+    is_shown_in_both_versions(&client).await;
+    let restart = async || {
+        cluster.spawn(manager::PART, manager::program().unwrap(), args.clone()).unwrap();
+        until_says(health, "/readyz", "HTTP/1.1 200").await;
+    };
     let newer = pod_states(&client, "v1beta1");
-    let read = newer.get("old").await.unwrap();
-    assert_eq!(read.data["spec"]["requiredPersistentTopology"], json!({"keys": ["zone"]}));
+    cluster.stop(manager::PART).unwrap();
+    newer.get("old").await.expect_err("stored as v1alpha1, it needs the manager to be read");
+    restart().await;
+    store_the_newer_version(&cluster).await;
+    is_shown_in_both_versions(&client).await;
+    cluster.stop(manager::PART).unwrap();
+    newer.get("old").await.expect("stored as v1beta1, it needs nobody");
+}
+
+/// The record of the object that was stored as v1alpha1.
+async fn is_shown_in_both_versions(client: &Client) {
     let record = json!({"empty-0": {"nodeName": "node-1", "nodeTopologyLabels": {"zone": "z"}}});
-    assert_eq!(read.data["status"]["podStates"], record);
-    // Any write stores it anew, and the older version shows the same.
-    let touch = Patch::Merge(json!({"metadata": {"labels": {"stored": "anew"}}}));
-    newer.patch("old", &PatchParams::default(), &touch).await.unwrap();
-    let older = pod_states(&client, "v1alpha1").get("old").await.unwrap();
-    assert_eq!(older.data["spec"]["requiredPersistentTopology"], json!({"nodeTopologyKeys": ["zone"]}));
-    assert_eq!(older.data["status"]["podStates"], record);
-    let stored: Value = serde_json::to_value(definitions.get(POD_STATES).await.unwrap().status).unwrap();
-    assert_eq!(
-        stored["storedVersions"],
-        json!(["v1alpha1", "v1beta1"]),
-        "v1alpha1 may go once all are rewritten"
-    );
+    for (version, keys) in [("v1beta1", "keys"), ("v1alpha1", "nodeTopologyKeys")] {
+        let read = pod_states(client, version).get("old").await.unwrap();
+        assert_eq!(read.data["spec"]["requiredPersistentTopology"], json!({(keys): ["zone"]}));
+        assert_eq!(read.data["status"]["podStates"], record);
+    }
+}
+
+/// The commands that docs/upgrade.md gives to users who do not want to go back: every object is written again as it is, and then its
+/// definition forgets the older version.
+async fn store_the_newer_version(cluster: &Cluster) {
+    let page = include_str!("../../../docs/upgrade.md");
+    let (_, section) = page.split_once("### Objects that the original stored").unwrap();
+    let (_, commands) = section.split_once("```sh\n").unwrap();
+    let (commands, _) = commands.split_once("```").unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let stored = async || definitions.get(POD_STATES).await.unwrap().status.unwrap().stored_versions.unwrap();
+    assert_eq!(stored().await, ["v1alpha1", "v1beta1"]);
+
+    let (shell, kubeconfig) = (commands.to_owned(), cluster.kubeconfig().to_owned());
+    let done = tokio::task::spawn_blocking(move || run(&shell, &kubeconfig)).await.unwrap();
+
+    assert!(done.contains("persistentpodstate.apps.kruise.io/old replaced"), "{done}");
+    assert_eq!(stored().await, ["v1beta1"], "{done}");
+}
+
+/// What shell commands say, with our kubectl.
+fn run(shell: &str, kubeconfig: &Path) -> String {
+    let kubectl = components::ensure(Component::Kubernetes).unwrap();
+    let path = format!("{}:{}", kubectl.dir().display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", shell])
+        .env("PATH", path)
+        .env("KUBECONFIG", kubeconfig)
+        .env("KUBECACHEDIR", kubeconfig.with_file_name("cache"));
+    let output = command.output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

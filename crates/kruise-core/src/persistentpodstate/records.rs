@@ -19,11 +19,11 @@ pub struct Wanted {
 pub fn wanted(view: &View) -> Wanted {
     let Some(workload) = &view.workload else { return Wanted::default() };
     let mut wanted = Wanted { records: view.records.clone(), ..Wanted::default() };
-    let pods: Vec<&PodView> = match workload.replicas {
-        0 => Vec::new(),
-        _ => view.pods.iter().map(AsRef::as_ref).filter(|pod| pod.is_active()).collect(),
+    let pods: BTreeMap<&str, &PodView> = match workload.replicas {
+        0 => BTreeMap::new(),
+        _ => view.pods.iter().filter(|pod| pod.is_active()).map(|pod| (pod.name.as_str(), &**pod)).collect(),
     };
-    for pod in pods.iter().filter(|pod| pod.is_ready()) {
+    for pod in pods.values().filter(|pod| pod.is_ready()) {
         let Some(node) = pod.node.as_deref() else { continue };
         match view.nodes.get(node) {
             Some(labels) => _ = wanted.records.insert(pod.name.to_string(), record(view, pod, node, labels)),
@@ -31,11 +31,10 @@ pub fn wanted(view: &View) -> Wanted {
         }
     }
     if view.spec.retention == Retention::WhenScaled {
-        let is_there = |name: &str| pods.iter().any(|pod| pod.name.as_str() == name);
-        wanted.records.retain(|name, _| is_wanted(workload, name) || is_there(name));
+        wanted.records.retain(|name, _| is_wanted(workload, name) || pods.contains_key(name.as_str()));
     }
     let is_lost = |name: &str, record: &Record| {
-        let runs = pods.iter().any(|pod| pod.name.as_str() == name && pod.is_ready());
+        let runs = pods.get(name).is_some_and(|pod| pod.is_ready());
         !runs && !record.node.is_empty() && !view.nodes.contains_key(&record.node)
     };
     wanted.lost = wanted
@@ -45,7 +44,9 @@ pub fn wanted(view: &View) -> Wanted {
         .map(|(name, _)| name.clone())
         .collect();
     if view.drops_lost {
-        wanted.records.retain(|name, _| !wanted.lost.contains(name));
+        for name in &wanted.lost {
+            wanted.records.remove(name);
+        }
     }
     wanted
 }
@@ -63,5 +64,5 @@ fn record(view: &View, pod: &PodView, node: &str, labels: &BTreeMap<String, Stri
 
 /// A name without ordinal is nobody's to drop (PP-12).
 fn is_wanted(workload: &Workload, name: &str) -> bool {
-    Ordinal::split(name).is_none_or(|(_, ordinal)| workload.slots.iter().any(|slot| slot == ordinal))
+    Ordinal::split(name).is_none_or(|(_, ordinal)| workload.slots.contains(ordinal))
 }

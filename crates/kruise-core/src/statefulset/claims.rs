@@ -117,7 +117,7 @@ pub fn owner_writes(cx: &Cx<'_>, pod: &PodView) -> Vec<Write> {
     let (Some(policy), Some(ordinal)) = (policy(cx), cx.view.ordinal(pod)) else {
         return Vec::new();
     };
-    let is_condemned = cx.condemned.iter().any(|(one, _)| *one == ordinal);
+    let is_condemned = !cx.wants(ordinal);
     let wanted = owner(policy, if is_condemned { Place::Condemned } else { Place::InRange });
     let there = claims(cx, ordinal).filter_map(|(_, _, claim)| claim);
     there

@@ -66,6 +66,11 @@ impl<'a> Cx<'a> {
         self.slots.iter().filter_map(|slot| Some((slot.ordinal, slot.pod?)))
     }
 
+    /// Whether there is a slot for it.
+    pub fn wants(&self, ordinal: Ordinal) -> bool {
+        self.slots.binary_search_by_key(&ordinal, |slot| slot.ordinal).is_ok()
+    }
+
     /// All pods that are ours.
     pub fn pods(&self) -> impl Iterator<Item = &'a PodView> {
         self.replicas().chain(self.condemned.iter().copied()).map(|(_, pod)| pod)

@@ -70,7 +70,7 @@ fn look(cx: &Cx<'_>, pod: &PodView, left: &mut Option<u32>, plan: &mut Plan) -> 
 fn create(cx: &Cx<'_>, slot: &Slot<'_>, revision: &Revision, plan: &mut Plan) {
     let name = cx.view.pod_name(slot.ordinal);
     // Also a pod that is only just being released.
-    let is_taken = cx.view.pods.iter().any(|pod| pod.name == name);
+    let is_taken = cx.view.pods.binary_search_by(|pod| pod.name.cmp(&name)).is_ok();
     if is_taken || cx.view.strangers.contains(&name) {
         plan.hold(&name, Reason::NameTaken);
         return;

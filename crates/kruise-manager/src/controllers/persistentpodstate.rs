@@ -2,7 +2,7 @@
 //!
 //! One key is one name: the object of that name, and the workloads of that name whose annotations may ask for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kruise_api::annotations::PPS_INJECTED;
@@ -99,7 +99,8 @@ impl PodStates {
             let node = self.stores.nodes.get(&Key::new("", name))?;
             Some((name.to_owned(), node.labels().clone()))
         };
-        view.nodes_to_look_up().filter_map(labels).collect()
+        let names: BTreeSet<&str> = view.nodes_to_look_up().collect();
+        names.into_iter().filter_map(labels).collect()
     }
 }
 

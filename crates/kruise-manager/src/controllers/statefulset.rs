@@ -16,7 +16,7 @@ use kruise_runtime::controller::Turn;
 use kruise_runtime::queue::Queue;
 
 use super::workload::{Context, Planned};
-use crate::objects::{Claim, Pod, StatefulSet, StatefulSetKind, index};
+use crate::objects::{Claim, Pod, StatefulSet, StatefulSetKind, StorageClass, index};
 use crate::stores::Stores;
 use kruise_api::names::component;
 
@@ -60,6 +60,10 @@ impl Planned for StatefulSets {
     fn wake_further(stores: &Arc<Stores>, queue: &Arc<Queue>) {
         let woken = Woken { sets: Arc::clone(&stores.statefulsets), queue: Arc::clone(queue) };
         let by_pod = woken.clone();
+        if let Some(classes) = &stores.storage_classes {
+            let (by_class, claims) = (woken.clone(), Arc::clone(&stores.claims));
+            classes.on_change(move |change| by_class.wake_by_class(change, &claims));
+        }
         stores.pods.on_change(move |change| {
             let Some(pod) = change.new.or(change.old) else { return };
             if let Some((set, _)) = Ordinal::split(pod.0.name.as_str()) {
@@ -68,11 +72,7 @@ impl Planned for StatefulSets {
         });
         stores.claims.on_change(move |change: &Change<'_, Claim>| {
             let Some(claim) = change.new.or(change.old) else { return };
-            let namespace = claim.key().namespace;
-            let named = sets_of_claim(claim.view.name.as_str());
-            for set in named.into_iter().chain(claim.view.grown_by.as_deref()) {
-                woken.wake(&namespace, set);
-            }
+            woken.wake_by_claim(claim);
         });
     }
 }
@@ -90,6 +90,24 @@ impl Woken {
         if self.sets.get(&key).is_some() {
             self.queue.add(key);
         }
+    }
+
+    fn wake_by_claim(&self, claim: &Claim) {
+        let namespace = claim.key().namespace;
+        let named = sets_of_claim(claim.view.name.as_str());
+        for set in named.into_iter().chain(claim.view.grown_by.as_deref()) {
+            self.wake(&namespace, set);
+        }
+    }
+
+    /// What waits for a class that lets volumes grow (AS-87). Classes change so rarely that all claims may be looked at then.
+    fn wake_by_class(&self, change: &Change<'_, StorageClass>, claims: &Store<Claim>) {
+        let Some(class) = change.new else { return };
+        if change.old.map(|old| old.expansion()) == Some(class.expansion()) {
+            return;
+        }
+        let is_of_class = |claim: &Claim| claim.view.class.as_deref() == Some(class.name());
+        claims.all().iter().filter(|claim| is_of_class(claim)).for_each(|claim| self.wake_by_claim(claim));
     }
 }
 

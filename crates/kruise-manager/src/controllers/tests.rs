@@ -152,6 +152,30 @@ async fn as_1_as_4_pods_and_claims_wake_a_statefulset_by_name() {
     assert_eq!(world.woken().await, 1, "it expands that claim");
 }
 
+/// AS-1, AS-87: a class that begins to let volumes grow wakes the sets whose claims are of it; anything else about it wakes nobody.
+#[tokio::test]
+async fn as_1_as_87_storage_class_wakes_the_sets_that_wait_for_it() {
+    let world = world::<StatefulSets>();
+    let class = |version: u64, grows: Value| json!({"metadata": {"name": "fast", "uid": "c", "resourceVersion": version.to_string()}, "allowVolumeExpansion": grows});
+    world.put(StatefulSet::RESOURCE, &workload(1));
+    for (version, name, of) in [(2, "my-data-web-0", "fast"), (3, "my-data-web-1", "slow")] {
+        let claim = json!({"metadata": meta(name, name, version, None), "spec": {"storageClassName": of}});
+        world.put(Claim::RESOURCE, &claim);
+    }
+    world.woken().await;
+
+    for (version, grows, woken) in
+        [(4, Value::Null, 1), (5, json!(false), 0), (6, json!(true), 1), (7, json!(true), 0)]
+    {
+        world.put(StorageClass::RESOURCE, &class(version, grows.clone()));
+        assert_eq!(world.woken().await, woken, "{version}: {grows}");
+    }
+    let mut other = class(8, json!(true));
+    other["metadata"]["name"] = json!("unused");
+    world.put(StorageClass::RESOURCE, &other);
+    assert_eq!(world.woken().await, 0);
+}
+
 /// SM-77, B12: objects of the cache are shared with every view and can be changed by nobody.
 #[tokio::test]
 async fn sm_77_cloneset_b12_views_share_pods_with_the_cache() {

@@ -26,6 +26,9 @@ const AT_ONCE: usize = 48;
 /// Creations of one plan that may fail where each stands for itself: so many refusals are no coincidence any more.
 const REFUSED_MAX: usize = 16;
 
+/// When the creations that such a wall of refusals hides get their turn: all of them do, but slowly.
+const BEHIND_THE_WALL: Duration = Duration::from_secs(1);
+
 /// A plan that has failed and is older than this is not gone on with. Longer than anything takes that goes well.
 const FRESH: Duration = Duration::from_secs(30);
 
@@ -43,9 +46,27 @@ pub struct Outcome {
     pub writes: usize,
     /// Pods that somebody was asked about, and what was said.
     pub asked: BTreeMap<PodName, Verdict>,
+    /// Creations that were left for the next plan.
+    pub untried: Option<Untried>,
     /// Creations that failed.
     uncreated: usize,
     begun: Option<Instant>,
+}
+
+/// Creations that a wall of refusals hides from one plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untried {
+    /// The next plan begins with it.
+    pub first: PodName,
+    round: Round,
+}
+
+/// Creations are tried all around: where one plan stopped, the next one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// Some have not been tried since the first one was.
+    Open,
+    Closed,
 }
 
 /// What was said about a pod.
@@ -55,10 +76,22 @@ pub enum Verdict {
     Denied,
 }
 
+#[cfg(test)]
+impl Untried {
+    pub fn at(first: PodName) -> Self {
+        Self { first, round: Round::Open }
+    }
+}
+
 impl Outcome {
-    /// What to do with the key: the most careful answer of all failures.
+    /// What to do with the key: the most careful answer of all failures. Refusals count once all creations had their turn.
     pub fn next(&self) -> Next {
-        self.failures.values().map(ApplyError::next).max().unwrap_or(Next::Settle)
+        let is_open = self.untried.as_ref().is_some_and(|untried| untried.round == Round::Open);
+        let next = |(purpose, error): (&Purpose, &ApplyError)| {
+            let is_refused = *purpose == Purpose::Create && matches!(error, ApplyError::Refused { .. });
+            if is_refused && is_open { Next::After(BEHIND_THE_WALL) } else { error.next() }
+        };
+        self.failures.iter().map(next).max().unwrap_or(Next::Settle)
     }
 }
 
@@ -68,6 +101,8 @@ pub struct Applier<'a> {
     pub resources: &'a dyn Resources,
     pub barrier: &'a Barrier,
     pub key: &'a Key,
+    /// The creation to begin with where each stands for itself.
+    pub first: Option<&'a PodName>,
 }
 
 impl Applier<'_> {
@@ -133,18 +168,33 @@ impl Applier<'_> {
     }
 
     /// One, two, four, … at once. After a failure its batch is finished and the rest is left for the next plan; where each stands
-    /// for itself, the rest is tried one by one instead.
+    /// for itself, the rest is tried one by one instead, and what a wall of refusals hides comes first next time.
     async fn slowly(&self, chains: &[&Chain], creations: Creations, outcome: &mut Outcome) {
-        let most = match creations {
-            Creations::Alike => 1,
-            Creations::EachItsOwn => REFUSED_MAX,
+        let (most, begin) = match creations {
+            Creations::Alike => (1, 0),
+            Creations::EachItsOwn => (REFUSED_MAX, self.beginning(chains)),
         };
-        let (mut rest, mut size) = (chains, 1);
+        let (before, after) = chains.split_at(begin);
+        let around = [after, before].concat();
+        let (mut rest, mut size) = (around.as_slice(), 1);
         while !rest.is_empty() && outcome.uncreated < most && !outcome.is_of_the_past() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             self.side_by_side(batch, outcome).await;
             (rest, size) = (later, if outcome.uncreated == 0 { size * 2 } else { 1 });
         }
+        let round = if before.len() < rest.len() { Round::Open } else { Round::Closed };
+        outcome.untried = match creations {
+            Creations::Alike => None,
+            Creations::EachItsOwn => {
+                rest.first().and_then(|chain| chain.pod.clone()).map(|first| Untried { first, round })
+            }
+        };
+    }
+
+    /// Where to begin; at the start if what should come first is not wanted any more.
+    fn beginning(&self, chains: &[&Chain]) -> usize {
+        let place = |first: &PodName| chains.iter().position(|chain| chain.pod.as_ref() == Some(first));
+        self.first.and_then(place).unwrap_or(0)
     }
 
     async fn run<'c>(&self, chain: &'c Chain) -> (&'c Chain, usize, Result<(), ApplyError>) {

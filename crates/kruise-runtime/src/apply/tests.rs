@@ -68,7 +68,7 @@ async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, ch
     }
     let caller = Caller::new(server.client(), "test", Clock::system());
     let key = key();
-    Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key }.apply(&plan).await
+    Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key, first: None }.apply(&plan).await
 }
 
 fn key() -> Key {
@@ -111,6 +111,55 @@ async fn statefulset_b18_creations_that_stand_for_themselves_go_on_past_a_refusa
     let wall = Scripted::new(|_: &Seen| Answer::failure(403, "Forbidden"));
     apply_as(Creations::EachItsOwn, &wall, &Barrier::default(), all()).await;
     assert_eq!(wall.seen().len(), REFUSED_MAX);
+}
+
+/// statefulset/B18: what a wall of refusals hides gets its turn in the plans that follow; only after a whole round the key backs off.
+#[tokio::test(start_paused = true)]
+async fn statefulset_b18_creations_behind_a_wall_of_refusals_get_their_turn() {
+    let number = |path: &str| path.rsplit('-').next().and_then(|number| number.parse::<u32>().ok()).unwrap();
+    let server = Scripted::new(move |seen: &Seen| match number(&seen.path) {
+        0..40 => Answer::failure(403, "Forbidden"),
+        _ => Answer::object(5),
+    });
+    // The scripted server knows objects by their paths, and the path of a creation has no name.
+    let chain = |n: u32| {
+        let (mut chain, name) = (create(&format!("web-{n}")), format!("web-{n}"));
+        chain.writes = vec![Write::patch(Target::Pod, &name, Part::Object, Patch::Merge(json!({})))];
+        chain
+    };
+    let (caller, barrier, key) =
+        (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
+    let (mut wanted, mut first, mut story) = ((0..44).collect::<Vec<u32>>(), None, Vec::new());
+
+    for _ in 0..4 {
+        let mut plan = Plan::default();
+        plan.creations = Creations::EachItsOwn;
+        for n in &wanted {
+            plan.act(chain(*n));
+        }
+        let applier = Applier {
+            caller: &caller,
+            resources: &OnlyPods,
+            barrier: &barrier,
+            key: &key,
+            first: first.as_ref(),
+        };
+        let outcome = applier.apply(&plan).await;
+        let made = outcome.events.iter().filter(|event| event.kind == EventKind::Normal);
+        let made: Vec<u32> = made.map(|event| number(&event.message)).collect();
+        wanted.retain(|n| !made.contains(n));
+        first = outcome.untried.as_ref().map(|untried| untried.first.clone());
+        story.push((first.as_ref().map(|pod| number(pod.as_str())), made, outcome.next()));
+    }
+
+    let soon = Next::After(BEHIND_THE_WALL);
+    let expected = [
+        (Some(16), vec![], soon),
+        (Some(32), vec![], soon),
+        (Some(8), vec![40, 41, 42, 43], Next::BackOff),
+        (Some(24), vec![], soon),
+    ];
+    assert_eq!(story, expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -277,9 +326,10 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         let (caller, barrier, key) =
             (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
-        let outcome = Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key }
-            .apply(&plan)
-            .await;
+        let outcome =
+            Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key, first: None }
+                .apply(&plan)
+                .await;
 
         assert_eq!(server.story(), expected, "{metadata}");
         assert_eq!(outcome.next(), next, "{metadata}");
@@ -307,7 +357,9 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
         (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
     let outcome =
-        Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key }.apply(&plan).await;
+        Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key, first: None }
+            .apply(&plan)
+            .await;
 
     assert_eq!(server.story(), ["DELETE web-old", "POST pods", "PATCH status"]);
     assert_eq!(outcome.next(), Next::BackOff);

@@ -6,4 +6,5 @@ mod generated;
 mod live;
 mod placement;
 
-use live::{Set, States, labels, nodes, owned_by, placed, records};
+use live::{Set, States, labels, owned_by, placed};
+pub use live::{nodes, records};

@@ -108,6 +108,28 @@ async fn pods_return_to_their_nodes() {
     assert_eq!(nodes(&states.until_ready(5).await), nodes(&first));
     let object = states.api.get("web").await.unwrap();
     assert_eq!(labels(&object), [1; 5]);
+    quick_deletions_lose_no_record(&world, &states).await;
+}
+
+/// 8.2, persistentpodstate/D16: a pod that is driven from node to node and deleted as soon as it is ready is remembered where it is
+/// ready last, and no other record suffers.
+async fn quick_deletions_lose_no_record(world: &World, states: &States) {
+    let before = records(&states.api.get("web").await.unwrap());
+    for _ in 0..3 {
+        let left = nodes(&states.until_ready(5).await)["web-2"].clone();
+        world.cordon(&left, json!(true)).await;
+        let elsewhere = nodes(&states.replace("web-2", 5).await)["web-2"].clone();
+        assert_ne!(elsewhere, left);
+        states.pods.delete("web-2", &DeleteParams::default()).await.unwrap();
+        world.cordon(&left, Value::Null).await;
+    }
+
+    let last = nodes(&states.until_ready(5).await)["web-2"].clone();
+    let is_right = |object: &DynamicObject| records(object)["web-2"]["nodeName"] == json!(last);
+    let mut after = records(&states.until("web", "the last node", is_right).await);
+    assert_eq!(after["web-2"]["nodeTopologyLabels"], json!({(HOST): last}));
+    after.insert("web-2".to_owned(), before["web-2"].clone());
+    assert_eq!(after, before);
 }
 
 /// Conversion and admission may still be on their way into the configuration.
@@ -144,7 +166,7 @@ async fn required_zone_holds_and_records_catch_up() {
     let world = world().await;
     let states = States::new(world.client.clone(), "default");
     created(&states, &states.api, remember(&[ZONE], &[])).await;
-    states.set("apps", "v1", json!({}), json!({"replicas": 1})).await;
+    let set = states.set("apps", "v1", json!({}), json!({"replicas": 1})).await;
     let first = states.until_ready(1).await;
     let zone = states.until_remembered(&["web-0"]).await["web-0"]["nodeTopologyLabels"][ZONE].clone();
     let of_zone: Api<Node> = Api::all(world.client.clone());
@@ -180,4 +202,42 @@ async fn required_zone_holds_and_records_catch_up() {
     states.api.patch_status("web", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     world.cluster.spawn(manager::PART, manager::program().unwrap(), world.args.clone()).unwrap();
     states.until("web", "the right node", |object| records(object)["web-0"]["nodeName"] == json!(back)).await;
+    template_moves_a_pod_only_where_the_object_says_so(&states, &set, zone.as_str().unwrap()).await;
+}
+
+fn selected_zone(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_selector.as_ref()?.get(ZONE).map(String::as_str)
+}
+
+/// 8.2, PP-18, persistentpodstate/D5: the template asks for another zone. As with the original the record wins; where the object says
+/// so, the template wins and the record follows, also when the template says nothing any more.
+async fn template_moves_a_pod_only_where_the_object_says_so(states: &States, set: &Set, first: &str) {
+    let other = if first == "zone-0" { "zone-1" } else { "zone-0" };
+    let wish = |zone: Value, image: &str| {
+        let main = json!({"name": "main", "image": image});
+        json!({"spec": {"template": {"spec": {"nodeSelector": {(ZONE): zone}, "containers": [main]}}}})
+    };
+    let until_in = async |zone: &str, image: &str| {
+        let is_so = |pod: &Pod| {
+            let runs =
+                pod.spec.as_ref().is_some_and(|spec| spec.containers[0].image.as_deref() == Some(image));
+            runs && selected_zone(pod) == Some(zone)
+        };
+        wait::until(&states.pods, "web-0", &format!("{image} in {zone}"), is_so).await.unwrap();
+        states.until_ready(1).await;
+    };
+
+    set.change(wish(json!(other), "nginx:1.26")).await;
+    until_in(first, "nginx:1.26").await;
+
+    let wins = json!({"kruise.io/template-node-selector-wins": "true"});
+    states.change("web", json!({"metadata": {"annotations": wins}})).await;
+    states.replace("web-0", 1).await;
+    until_in(other, "nginx:1.26").await;
+    let follows =
+        |object: &DynamicObject| records(object)["web-0"]["nodeTopologyLabels"][ZONE] == json!(other);
+    states.until("web", "a record of the new zone", follows).await;
+
+    set.change(wish(Value::Null, "nginx:1.27")).await;
+    until_in(other, "nginx:1.27").await;
 }

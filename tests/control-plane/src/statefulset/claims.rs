@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::wait;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::{Value, json};
 
-use super::{Live, names, pods, statefulsets, uids, web};
+use super::{Live, Sets, Web, names, pods, statefulsets, uids, web};
 
 fn policy(when_deleted: &str, when_scaled: &str) -> Value {
     json!({"persistentVolumeClaimRetentionPolicy": {"whenDeleted": when_deleted, "whenScaled": when_scaled}})
@@ -30,16 +30,21 @@ fn owners(claims: &[PersistentVolumeClaim]) -> Vec<String> {
     claims.iter().flat_map(|claim| claim.owner_references().iter().map(|owner| owner.kind.clone())).collect()
 }
 
-/// Scenarios 17, 20, AS-82, AS-84: whenDeleted takes the claims along, also when it is set on a live set or after adoption.
-#[tokio::test]
-async fn scenario_17_20_claims_go_with_the_set() {
-    let sets = statefulsets("ss-scenario-17").await;
-    let first = sets.create(web(2).claims("1Gi")).await;
-    let before = first.until_available(2).await;
+/// The pods that a set leaves behind when it is deleted without them.
+async fn orphans(sets: &Sets, object: Web, count: usize) -> Vec<Pod> {
+    let pods = sets.create(object).await.until_available(count).await;
     let orphan =
         DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
     sets.api.delete("web", &orphan).await.unwrap();
     wait::until_all(&sets.api, &ListParams::default(), "no set", <[_]>::is_empty).await.unwrap();
+    pods
+}
+
+/// Scenarios 17, 20, AS-82, AS-84: whenDeleted takes the claims along, also when it is set on a live set or after adoption.
+#[tokio::test]
+async fn scenario_17_20_claims_go_with_the_set() {
+    let sets = statefulsets("ss-scenario-17").await;
+    let before = orphans(&sets, web(2).claims("1Gi"), 2).await;
 
     let second = sets.create(web(2).claims("1Gi").spec(policy("Delete", "Retain"))).await;
     let adopted = second.until_available(2).await;
@@ -51,7 +56,7 @@ async fn scenario_17_20_claims_go_with_the_set() {
     until_claims(&second, "no claims", BTreeSet::new()).await;
 }
 
-/// Scenario 18, 21, AS-82: whenScaled takes the claims of condemned pods, and only those.
+/// Scenario 18, AS-82: whenScaled takes the claims of condemned pods, and only those.
 #[tokio::test]
 async fn scenario_18_claims_go_with_scaled_pods() {
     let sets = statefulsets("ss-scenario-18").await;
@@ -68,6 +73,24 @@ async fn scenario_18_claims_go_with_scaled_pods() {
     sets.api.delete("web", &DeleteParams::background()).await.unwrap();
     wait::until_all(&web.pods, &ListParams::default(), "no pods", <[_]>::is_empty).await.unwrap();
     until_claims(&web, "both claims stay", claims(0..2)).await;
+}
+
+/// Scenario 21, AS-82, AS-84: the same after adoption. The claims of the pods that stay are kept, and so are these pods.
+#[tokio::test]
+async fn scenario_21_claims_go_with_scaled_pods_after_adoption() {
+    let sets = statefulsets("ss-scenario-21").await;
+    let object = || web(3).claims("1Gi").spec(policy("Retain", "Delete"));
+    let before = orphans(&sets, object(), 3).await;
+
+    let second = sets.create(object()).await;
+    assert_eq!(uids(&second.until_available(3).await), uids(&before));
+    let there = until_claims(&second, "three claims", claims(0..3)).await;
+    assert_eq!(owners(&there), Vec::<String>::new(), "nobody goes before its pod does");
+    second.scale(1).await;
+
+    let left = until_claims(&second, "one claim", claims(0..1)).await;
+    assert_eq!(left[0].uid(), there[0].uid());
+    assert_eq!(uids(&second.until_available(1).await), uids(&before[..1]));
 }
 
 /// Scenario 19: reserved ordinals count as condemned.

@@ -25,6 +25,8 @@ pub struct Sets {
     pub client: Client,
     pub namespace: String,
     pub api: Api<DynamicObject>,
+    /// How long to wait for one thing.
+    patience: Duration,
     /// The simulated nodes of a shared cluster.
     nodes: Option<&'static SimNodes>,
 }
@@ -61,6 +63,7 @@ pub struct Live {
     pub pods: Api<Pod>,
     pub claims: Api<PersistentVolumeClaim>,
     pub revisions: Api<ControllerRevision>,
+    patience: Duration,
 }
 
 impl Sets {
@@ -69,7 +72,12 @@ impl Sets {
         let resource =
             ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind.name()));
         let api = Api::namespaced_with(client.clone(), namespace, &resource);
-        Self { kind, client, namespace: namespace.to_owned(), api, nodes: None }
+        Self { kind, client, namespace: namespace.to_owned(), api, patience: PATIENCE, nodes: None }
+    }
+
+    /// Waits so long for one thing.
+    pub fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// A new namespace of the shared cluster.
@@ -116,6 +124,7 @@ impl Sets {
             pods: self.all(),
             claims: self.all(),
             revisions: self.all(),
+            patience: self.patience,
         }
     }
 
@@ -192,7 +201,7 @@ impl Live {
         };
         let what = format!("{}: {what}", self.name);
         let found =
-            wait::until_all_within(&self.api, &name, &what, PATIENCE, |all| all.iter().any(is_so)).await;
+            wait::until_all_within(&self.api, &name, &what, self.patience, |all| all.iter().any(is_so)).await;
         found.unwrap().pop().unwrap().data["status"].clone()
     }
 
@@ -201,7 +210,7 @@ impl Live {
         let what = format!("{}: {what}", self.name);
         let all = ListParams::default();
         let found =
-            wait::until_all_within(&self.pods, &all, &what, PATIENCE, |pods| ok(&self.ours(pods))).await;
+            wait::until_all_within(&self.pods, &all, &what, self.patience, |pods| ok(&self.ours(pods))).await;
         self.ours(&found.unwrap())
     }
 

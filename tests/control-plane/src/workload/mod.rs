@@ -10,7 +10,7 @@ pub mod takeover;
 pub mod watcher;
 pub mod web;
 
-pub use counted::Counted;
+pub use counted::{Counted, Writes};
 pub use live::{Kind, Live, Sets};
 pub use pods::*;
 pub use takeover::Takeover;

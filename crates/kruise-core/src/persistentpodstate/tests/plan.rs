@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::fixtures::cpu;
 use crate::persistentpodstate::{Record, near_limit};
 
 fn names(status: &Value) -> Vec<&str> {
@@ -213,5 +214,40 @@ fn pp_30_custom_workloads() {
     for (spec, expected) in [(json!({"replicas": 1}), vec!["web-0", "web-1"]), (json!({}), vec![])] {
         world.workload = Workload::of_custom(&json!({"metadata": {}, "spec": spec}));
         assert_eq!(names(&status_after(&object(), &planned(&world))), expected);
+    }
+}
+
+/// Makes another case of a view.
+type Edit = fn(&mut View);
+
+/// Section 8.2, persistentpodstate/D12: what one look costs per pod does not grow with the workload, whatever becomes of the records.
+#[test]
+fn persistentpodstate_d12_looks_at_large_workloads_cost_no_more_per_pod() {
+    let named = |count: u32| (0..count).map(|ordinal| format!("web-{ordinal}"));
+    let of = |count: u32, node: &str| {
+        let states = named(count).map(|name| (name, record("a"))).collect();
+        let stored = with(object(), "/status/podStates", Value::Object(states));
+        let mut world = view(&stored, named(count).map(|name| ready(&name, node)).collect());
+        world.workload = Workload::of_statefulset(&statefulset(count));
+        world
+    };
+    let cases: [(&str, Edit); 3] = [
+        ("moved", |_| {}),
+        ("scaled in", |world| {
+            world.workload = Workload::of_statefulset(&statefulset(1));
+            world.pods.truncate(1);
+        }),
+        ("nodes lost", |world| {
+            world.pods.clear();
+            world.nodes.clear();
+            world.drops_lost = true;
+        }),
+    ];
+    for (name, change) in cases {
+        cpu::grows_linearly(name, |count| {
+            let mut world = of(count, "b");
+            change(&mut world);
+            move || drop(planned(&world))
+        });
     }
 }

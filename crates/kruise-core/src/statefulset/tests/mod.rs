@@ -5,6 +5,7 @@ mod claims;
 mod download;
 mod golden;
 mod inplace;
+mod linear;
 mod plan;
 mod properties;
 mod scale;
