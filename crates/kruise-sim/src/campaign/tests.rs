@@ -141,3 +141,9 @@ fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
 fn seed_31000101_plan_that_waited_in_vain_is_not_gone_on_with() {
     ends_well(&draw(31_000_101), &Flags::default());
 }
+
+/// The clock goes back by four minutes while a pod starts: its node goes on when the clock is where it was.
+#[test]
+fn seed_33002064_pod_that_starts_while_the_clock_goes_back_is_waited_for() {
+    ends_well(&draw(33_002_064), &Flags::default());
+}

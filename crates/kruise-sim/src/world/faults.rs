@@ -127,13 +127,11 @@ impl Turn {
             | Self::Knob(_, lasts)
             | Self::Edit(_, lasts) => *lasts,
             Self::Lag(_, lasts) => *lasts * 2,
-            Self::Cut
-            | Self::Forget
-            | Self::ClockJump(_)
-            | Self::DeletePod(_)
-            | Self::Evict
-            | Self::Label
-            | Self::Scale(_) => Duration::ZERO,
+            // Whoever waits for a time of day waits until the clock is where it was.
+            Self::ClockJump(seconds) => Duration::from_secs(seconds.min(&0).unsigned_abs()),
+            Self::Cut | Self::Forget | Self::DeletePod(_) | Self::Evict | Self::Label | Self::Scale(_) => {
+                Duration::ZERO
+            }
         }
     }
 
