@@ -49,7 +49,7 @@ sim-model: ## All interleavings of planners with tiny clusters (LARGE=--large: t
 	@cargo run --quiet --profile sim --package kruise-sim -- model $(LARGE)
 
 sim-replay: ## One simulated run again, with its log (SEED=7; RUN=CloneSet/in-place WRITE=5 AFTER=--after for a crash)
-	@cargo run --quiet --profile sim --package kruise-sim -- replay --seed $(SEED) $(if $(RUN),--run $(RUN)) $(if $(WRITE),--write $(WRITE)) $(AFTER)
+	@cargo run --quiet --profile sim --package kruise-sim -- replay --seed $(SEED) $(if $(RUN),--run $(RUN)) $(if $(WRITE),--write $(WRITE)) $(AFTER) $(LEASE)
 
 test-cluster: ## Tests on the real control plane
 	@cargo run --quiet --package xtask -- test cluster

@@ -123,7 +123,12 @@ impl Engine {
         let outcome = tokio::select! {
             biased;
             signal = stop => signal,
-            () = lost(candidate) => Err(anyhow::anyhow!("leader election lost")),
+            () = lost(candidate) => {
+                // Another one may lead soon: nothing is written any more, and there is nothing to give back.
+                drop(workers);
+                closing.await;
+                return Err(anyhow::anyhow!("leader election lost"));
+            }
         };
         for queue in queues {
             queue.close();

@@ -21,7 +21,7 @@ use kruise_core::gates::Gates;
 use kruise_core::random::Random;
 pub use kruise_runtime::gates;
 pub use kruise_runtime::metrics::FAMILIES as METRICS;
-pub use webhooks::configuration;
+pub use webhooks::{alone as admission, configuration};
 
 /// Asks whether the cluster still needs us instead of running: what the chart's pre-delete hook calls.
 const UNINSTALL_CHECK: &str = "uninstall-check";

@@ -120,18 +120,21 @@ impl Candidate {
         recorder.tell(&subject, &Event { kind, reason, message });
     }
 
-    /// Renews until it is lost: resolves when this replica must stop leading.
+    /// Renews until it is lost: resolves when this replica must stop leading. A request without an answer counts as a failed
+    /// one: whoever waits for it longer than the deadline may no longer be the only leader.
     pub async fn hold(&self) {
+        // Others count from when they see a renewal, which is not before it was sent.
         let mut renewed = Instant::now();
         let mut observed = Observed::default();
         loop {
             tokio::time::sleep(self.timings.retry).await;
-            match self.attempt(&mut observed).await {
-                Ok(true) => renewed = Instant::now(),
-                Ok(false) => return,
-                Err(error) => {
+            let (sent, deadline) = (Instant::now(), renewed + self.timings.renew_deadline);
+            match tokio::time::timeout_at(deadline, self.attempt(&mut observed)).await {
+                Ok(Ok(true)) => renewed = sent,
+                Ok(Ok(false)) | Err(_) => return,
+                Ok(Err(error)) => {
                     tracing::warn!(%error, lease = self.name, "lease not renewed");
-                    if renewed.elapsed() >= self.timings.renew_deadline {
+                    if deadline <= Instant::now() {
                         return;
                     }
                 }
@@ -284,6 +287,27 @@ mod tests {
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(14)), Verdict::Wait);
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(29)), Verdict::Wait);
         assert_eq!(observed.judge(&held("them", "t2"), "us", HOLDS, at(30)), Verdict::Take);
+    }
+
+    /// A server that takes requests and never answers is no reason to lead on: after its duration the lease is another's.
+    #[tokio::test(start_paused = true)]
+    async fn le_1_leader_that_hears_nothing_gives_up_before_its_lease_ends() {
+        let silent = tower::service_fn(|_: Request<kube::client::Body>| {
+            std::future::pending::<Result<http::Response<kube::client::Body>, std::io::Error>>()
+        });
+        let candidate = Candidate {
+            client: Client::new(silent, "default"),
+            clock: Clock::system(),
+            namespace: "n".to_owned(),
+            name: "leader".to_owned(),
+            identity: "us".to_owned(),
+            timings: Timings::default(),
+        };
+        let start = Instant::now();
+
+        candidate.hold().await;
+
+        assert_eq!(start.elapsed(), candidate.timings.renew_deadline);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
-use kruise_sim::campaign::{self, Points, Progress, Story, Until};
+use kruise_sim::campaign::{self, Crashes, Points, Progress, Story, Until};
 use kruise_sim::model::{Size, worlds};
 use kruise_sim::planted;
 use kruise_sim::world::faults::{Blow, Plan};
@@ -13,6 +13,8 @@ use kruise_sim::world::{Flags, Lease, Run};
 
 /// Seeds that every change is tried with.
 const FIXED: u64 = 120;
+/// One of so many crash points with a lease that every change is tried with; `long` tries all of them.
+const SAMPLE: usize = 9;
 
 #[derive(Parser)]
 #[command(name = "kruise-sim", about = "Runs the manager in simulated worlds and breaks them")]
@@ -29,13 +31,16 @@ enum Command {
         #[arg(long, default_value_t = FIXED)]
         seeds: u64,
     },
-    /// Seeds one after the other for so many seconds
+    /// A crash at every write while the lease of the dead manager runs on, then seeds one after the other for so many seconds
     Long {
         #[arg(long, default_value_t = 3600)]
         seconds: u64,
         /// The first seed
         #[arg(long, default_value_t = 1_000_000)]
         from: u64,
+        /// Leave out the crashes
+        #[arg(long)]
+        seeds_only: bool,
     },
     /// All interleavings of small worlds
     Model {
@@ -58,6 +63,9 @@ enum Command {
         /// Crash after the write took effect instead of before
         #[arg(long)]
         after: bool,
+        /// The lease of the crashed manager has to run out first
+        #[arg(long)]
+        lease: bool,
     },
 }
 
@@ -69,17 +77,20 @@ fn main() -> ExitCode {
             return verdict(check_models(if large { Size::Large } else { Size::Small }));
         }
         Command::Bugs => return verdict(hunt_bugs(&flags)),
-        Command::Long { seconds, from } => {
+        Command::Long { seconds, from, seeds_only } => {
+            let crashes = if seeds_only { Vec::new() } else { Crashes::all(Lease::Held) };
+            let mut stories = crash(crashes, &Progress::default(), &flags);
             let progress = Progress::default();
             let until = Until::Time(Instant::now() + Duration::from_secs(seconds));
-            let stories = campaign::run_seeds(from, until, &progress, &flags);
+            stories.extend(campaign::run_seeds(from, until, &progress, &flags));
             println!("{}", progress.line());
             stories
         }
-        Command::Replay { run, seed, write, after } => {
+        Command::Replay { run, seed, write, after, lease } => {
             let blow = if after { Blow::CrashAfter } else { Blow::CrashBefore };
-            let crash = write.map(|number| Plan::crash(number, blow));
-            vec![replay(&run, seed, crash, &flags)]
+            let held = if lease { Lease::Held } else { Lease::Unused };
+            let crashed = write.map(|number| (Plan::crash(number, blow), held));
+            vec![replay(&run, seed, crashed, &flags)]
         }
     };
     for story in &stories {
@@ -88,10 +99,20 @@ fn main() -> ExitCode {
     if stories.iter().all(|story| story.faults.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+fn crash(crashes: Vec<Crashes>, progress: &Progress, flags: &Flags) -> Vec<Story> {
+    if crashes.is_empty() {
+        return Vec::new();
+    }
+    let (points, stories) = campaign::crash_everywhere(crashes, progress, flags);
+    print_points(&points);
+    stories
+}
+
 fn check(seeds: u64, flags: &Flags) -> Vec<Story> {
     let progress = Progress::default();
-    let (points, mut stories) = campaign::crash_everywhere(scenario::all(), &progress, flags);
-    print_points(&points);
+    let held = Crashes::all(Lease::Held).into_iter().map(|one| Crashes { one_in: SAMPLE, ..one });
+    let crashes = Crashes::all(Lease::Unused).into_iter().chain(held).collect();
+    let mut stories = crash(crashes, &progress, flags);
     stories.extend(campaign::run_seeds(0, Until::Seed(seeds), &progress, flags));
     println!("{}", progress.line());
     stories
@@ -141,8 +162,12 @@ fn verdict(failures: usize) -> ExitCode {
 fn print_points(points: &[Points]) {
     println!("crash points (before and after every write):");
     for line in points {
+        let lease = match line.lease {
+            Lease::Held => "lease held",
+            Lease::Unused => "",
+        };
         println!(
-            "  {:24} {:3} writes, {:4} of {:4} points passed",
+            "  {:24} {lease:10} {:3} writes, {:4} of {:4} points passed",
             line.title, line.writes, line.covered, line.points
         );
     }
@@ -152,7 +177,7 @@ fn print_points(points: &[Points]) {
     println!("  {covered} of {all} points passed: {percent} %");
 }
 
-fn replay(title: &str, seed: u64, crash: Option<Plan>, flags: &Flags) -> Story {
+fn replay(title: &str, seed: u64, crashed: Option<(Plan, Lease)>, flags: &Flags) -> Story {
     let mut run = campaign::draw(seed);
     if let Some((kind, name)) = title.split_once('/') {
         let kind = if kind == Kind::StatefulSet.word() { Kind::StatefulSet } else { Kind::CloneSet };
@@ -161,9 +186,7 @@ fn replay(title: &str, seed: u64, crash: Option<Plan>, flags: &Flags) -> Story {
             run = Run::new(scenario::scenario(kind, name), seed, Plan::default());
         }
     }
-    if let Some(plan) = crash {
-        // As the crash campaign runs it.
-        let lease = if run.scenario.name == "create" { Lease::Held } else { Lease::Unused };
+    if let Some((plan, lease)) = crashed {
         run = Run { plan, lease, ..run };
     }
     let story = Story::of(&run, flags);

@@ -158,8 +158,8 @@ async fn as_1_as_87_storage_class_wakes_the_sets_that_wait_for_it() {
     let world = world::<StatefulSets>();
     let class = |version: u64, grows: Value| json!({"metadata": {"name": "fast", "uid": "c", "resourceVersion": version.to_string()}, "allowVolumeExpansion": grows});
     world.put(StatefulSet::RESOURCE, &workload(1));
-    for (version, name, class) in [(2, "my-data-web-0", "fast"), (3, "my-data-web-1", "slow")] {
-        let claim = json!({"metadata": meta(name, name, version, None), "spec": {"storageClassName": class}});
+    for (version, name, of) in [(2, "my-data-web-0", "fast"), (3, "my-data-web-1", "slow")] {
+        let claim = json!({"metadata": meta(name, name, version, None), "spec": {"storageClassName": of}});
         world.put(Claim::RESOURCE, &claim);
     }
     world.woken().await;

@@ -1,5 +1,6 @@
 //! Which paths the webhook server has, and what a handler of each may look up. Decides nothing.
 
+pub mod alone;
 mod cloneset;
 pub mod configuration;
 mod dry_run;

@@ -18,13 +18,18 @@ use crate::stores::Stores;
 
 /// PW-1. A step that looks things up is handed in here; see [`concerns`] for the pods it is asked about.
 pub fn mutate(request: &Request, cx: &Context) -> Answer {
+    let place = |pod: &mut Value| persistentpodstate::placed(&cx.stores, &request.namespace, pod);
+    let suffix = || cx.names.lock().unwrap_or_else(PoisonError::into_inner).suffix();
+    mutate_by(request, &cx.gates, Steps { suffix: &suffix, place: Some(&place) })
+}
+
+/// Pure.
+pub fn mutate_by(request: &Request, gates: &Gates, steps: Steps<'_>) -> Answer {
     match request.operation {
         Operation::Create => {}
         Operation::Update | Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    let place = |pod: &mut Value| persistentpodstate::placed(&cx.stores, &request.namespace, pod);
-    let suffix = || cx.names.lock().unwrap_or_else(PoisonError::into_inner).suffix();
-    match admit(&request.object, &cx.gates, Steps { suffix: &suffix, place: Some(&place) }) {
+    match admit(&request.object, gates, steps) {
         Ok(admitted) => Answer::patched(patch(&request.object, admitted)),
         // SM-95: the code of the original.
         Err(refusal) => Answer::denied(500, refusal.to_string()),

@@ -173,11 +173,16 @@ impl<T: Cached> Store<T> {
         self.tell(&Change { old: old.as_ref(), new: None });
     }
 
-    /// After a complete list: what was not in it is gone.
+    /// After a complete list: what was not in it is gone, unless it is newer than the list: a live read was faster then. A list
+    /// that is older than what the watch has brought is of a server that lost something, and counts as it is.
     pub(super) fn retain(&self, listed: &BTreeSet<Key>, version: Version) {
         let missing: Vec<(Key, String)> = {
             let inner = self.read();
-            let missing = inner.objects.iter().filter(|(key, _)| !listed.contains(key));
+            let went_back = version < inner.seen;
+            let missing = inner.objects.iter().filter(|(key, object)| {
+                let is_newer = version < Version::read(object.resource_version());
+                !listed.contains(key) && (went_back || !is_newer)
+            });
             let mut missing: Vec<_> =
                 missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
             missing.sort();
@@ -351,5 +356,26 @@ pub mod tests {
         store.retain(&BTreeSet::from([Key::new("n", "b")]), Version(9));
 
         assert_eq!((names(&store.by(Index::Owner, "x")), store.seen()), (vec!["b"], Version(9)));
+    }
+
+    #[test]
+    fn list_removes_nothing_that_is_newer_than_itself() {
+        let store = Store::default();
+        store.put(thing("old", "1", 1, "x"));
+        store.put_ahead(thing("live", "2", 12, "x"));
+
+        store.retain(&BTreeSet::new(), Version(9));
+
+        assert_eq!(names(&store.by(Index::Owner, "x")), ["live"]);
+    }
+
+    #[test]
+    fn list_of_a_server_that_went_back_counts_as_it_is() {
+        let store = Store::default();
+        store.put(thing("lost", "1", 12, "x"));
+
+        store.retain(&BTreeSet::new(), Version(9));
+
+        assert!(store.by(Index::Owner, "x").is_empty());
     }
 }

@@ -78,6 +78,26 @@ async fn lost_history_is_listed_again_and_what_vanished_meanwhile_is_gone() {
     let store = run(&server, 4).await;
 
     assert_eq!((names(&store), store.seen()), (vec!["b".to_owned(), "c".to_owned()], Version(10)));
+    let seen = server.seen();
+    assert!(!seen[0].query.contains("&resourceVersion="), "first the newest: {seen:?}");
+    assert!(seen[2].query.ends_with("&resourceVersion=5"), "then nothing older than what was seen: {seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_has_lost_what_it_told_is_asked_for_what_it_has() {
+    let server = script(vec![
+        || Answer::lines(&[added("a", 3), added("b", 7), listed(8)]),
+        || Answer::failure(410, "Expired"),
+        || Answer::failure(504, "Too large resource version: 8, current: 6"),
+        || Answer::lines(&[added("a", 3), listed(6)]),
+    ]);
+
+    let store = run(&server, 5).await;
+
+    assert_eq!(names(&store), ["a"]);
+    let seen = server.seen();
+    assert!(seen[2].query.ends_with("&resourceVersion=8"), "{seen:?}");
+    assert!(!seen[3].query.contains("&resourceVersion="), "{seen:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,6 +47,8 @@ pub struct Watch<T: Cached> {
     selection: String,
     /// Where the next watch begins; `None` when everything must be listed again.
     from: Option<Version>,
+    /// No list may be older than this: a cache never goes back in time. Nothing at first, when the newest is asked for.
+    not_before: Version,
     list: ListBy,
 }
 
@@ -62,6 +64,8 @@ enum End {
     Closed,
     /// The history is gone: list again.
     TooOld,
+    /// The server has not come to what we have seen: it lost something, and what is left is what counts.
+    WentBack,
     /// The server has no streaming list.
     NoStream,
     /// The server has no such type.
@@ -73,7 +77,16 @@ impl<T: Cached> Watch<T> {
     pub fn new(client: Client, store: Arc<Store<T>>, settings: WatchSettings) -> Self {
         let collection = T::RESOURCE.collection(&settings.namespace);
         let selection = String::new();
-        Self { client, store, settings, collection, selection, from: None, list: ListBy::Stream }
+        Self {
+            client,
+            store,
+            settings,
+            collection,
+            selection,
+            from: None,
+            not_before: Version::default(),
+            list: ListBy::Stream,
+        }
     }
 
     /// Of objects under another path than that of the type: a type that is known only by its name.
@@ -101,6 +114,7 @@ impl<T: Cached> Watch<T> {
                 Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => {
                     End::NoStream
                 }
+                Err(kube::Error::Api(status)) if self.from.is_none() && is_behind(&status) => End::WentBack,
                 Err(error) => End::Failed(error.to_string()),
             };
             // A watch that brought something or lasted a while worked, whatever ended it.
@@ -108,7 +122,18 @@ impl<T: Cached> Watch<T> {
             failures = if worked { 0 } else { failures.saturating_add(1) };
             match end {
                 End::Closed => {}
-                End::TooOld => self.from = None,
+                End::TooOld => {
+                    self.from = None;
+                    self.not_before = self.store.seen();
+                }
+                End::WentBack => {
+                    tracing::error!(
+                        path = self.collection,
+                        seen = self.not_before.0,
+                        "the API server knows less than it has told before; starting from what it knows"
+                    );
+                    self.not_before = Version::default();
+                }
                 End::NoStream => self.list = ListBy::Pages,
                 End::NotServed => {
                     self.from = None;
@@ -157,9 +182,7 @@ impl<T: Cached> Watch<T> {
     async fn watch(&mut self, mut listed: Option<BTreeSet<crate::Key>>) -> Result<End, kube::Error> {
         let from = match (&listed, self.from) {
             (None, Some(version)) => format!("resourceVersion={}", version.0),
-            (Some(_), _) | (None, None) => {
-                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned()
-            }
+            (Some(_), _) | (None, None) => self.all_since(),
         };
         let (collection, selection) = (&self.collection, &self.selection);
         let path = format!(
@@ -176,6 +199,15 @@ impl<T: Cached> Watch<T> {
                 return Ok(end);
             }
         }
+    }
+
+    /// Asks for everything: the newest there is, or after a first list anything that is no older than it.
+    fn all_since(&self) -> String {
+        let all = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        if self.not_before == Version::default() {
+            return all.to_owned();
+        }
+        format!("{all}&resourceVersion={}", self.not_before.0)
     }
 
     fn take(&mut self, line: Line<T>, listed: &mut Option<BTreeSet<crate::Key>>) -> Option<End> {
@@ -231,6 +263,11 @@ impl<T: Cached> Watch<T> {
         let share = u32::try_from(self.settings.seed >> 33).unwrap_or(0) % 500;
         wait / 1_000 * (500 + share)
     }
+}
+
+/// As after a restore from a backup.
+fn is_behind(status: &kube::core::Status) -> bool {
+    status.code == 504 && status.message.contains("Too large resource version")
 }
 
 /// Old servers do not know the parameters of a streaming list, or have it switched off.

@@ -7,11 +7,21 @@ use serde_json::Value;
 
 use super::{Progress, Story, shrink, side_by_side};
 use crate::world::faults::{Blow, Plan};
-use crate::world::scenario::Scenario;
+use crate::world::scenario::{self, Scenario};
 use crate::world::{Flags, Lease, Outcome, Run};
 
 /// The seed of all crash runs.
 const SEED: u64 = 1;
+
+/// Which crashes of a scenario are tried.
+#[derive(Debug, Clone)]
+pub struct Crashes {
+    pub scenario: Scenario,
+    /// With a lease the successor has to wait until that of the dead one has run out.
+    pub lease: Lease,
+    /// One of so many points.
+    pub one_in: usize,
+}
 
 /// One place to crash at.
 #[derive(Debug, Clone)]
@@ -24,6 +34,7 @@ pub struct Point {
 #[derive(Debug, Clone)]
 pub struct Points {
     pub title: String,
+    pub lease: Lease,
     /// Writes of the run without faults.
     pub writes: u64,
     pub points: usize,
@@ -34,25 +45,31 @@ pub struct Points {
 struct Calm {
     run: Run,
     writes: u64,
+    one_in: usize,
     end: Value,
 }
 
-/// Crashes at every write of every scenario.
+impl Crashes {
+    /// At every write of every scenario.
+    pub fn all(lease: Lease) -> Vec<Self> {
+        scenario::all().into_iter().map(|scenario| Self { scenario, lease, one_in: 1 }).collect()
+    }
+}
+
+/// Crashes at the writes that are asked for.
 pub fn crash_everywhere(
-    scenarios: Vec<Scenario>,
+    crashes: Vec<Crashes>,
     progress: &Progress,
     flags: &Flags,
 ) -> (Vec<Points>, Vec<Story>) {
     let mut stories = Vec::new();
     let mut calm = Vec::new();
-    for scenario in scenarios {
-        // One scenario waits for the lease after every crash; for the others it would be the same again.
-        let lease = if scenario.name == "create" { Lease::Held } else { Lease::Unused };
+    for Crashes { scenario, lease, one_in } in crashes {
         let run = Run { lease, ..Run::new(scenario, SEED, Plan::default()) };
         let outcome = run.go(flags);
         progress.count(&run, &outcome);
         if outcome.faults.is_empty() {
-            calm.push(Calm { run, writes: outcome.writes, end: outcome.end });
+            calm.push(Calm { run, writes: outcome.writes, one_in, end: outcome.end });
         } else {
             stories.push(Story::of(&run, flags));
         }
@@ -83,11 +100,7 @@ pub fn crash_everywhere(
 fn points(calm: &[Calm]) -> Vec<Point> {
     let mut points = Vec::new();
     for (scenario, one) in calm.iter().enumerate() {
-        for write in 1..=one.writes {
-            for blow in [Blow::CrashBefore, Blow::CrashAfter] {
-                points.push(Point { scenario, plan: Plan::crash(write, blow) });
-            }
-        }
+        points.extend(one.plans().map(|plan| Point { scenario, plan }));
     }
     points
 }
@@ -121,9 +134,17 @@ fn faults(calm: &Calm, outcome: &Outcome) -> Vec<String> {
     faults
 }
 
+impl Calm {
+    fn plans(&self) -> impl Iterator<Item = Plan> {
+        let blows = [Blow::CrashBefore, Blow::CrashAfter];
+        let all = (1..=self.writes).flat_map(move |write| blows.map(|blow| Plan::crash(write, blow)));
+        all.step_by(self.one_in)
+    }
+}
+
 impl Points {
     fn of(calm: &Calm) -> Self {
-        let points = usize::try_from(calm.writes * 2).unwrap_or(usize::MAX);
-        Self { title: super::title(&calm.run), writes: calm.writes, points, covered: 0 }
+        let (title, points) = (super::title(&calm.run), calm.plans().count());
+        Self { title, lease: calm.run.lease, writes: calm.writes, points, covered: 0 }
     }
 }

@@ -13,15 +13,57 @@ const WITHIN: u64 = 240;
 /// Most scenarios have about so many writes.
 const WRITES: u64 = 40;
 
+/// One of so many runs has nothing but edits, and is compared with the run without them.
+const EDITS_ONLY: u64 = 16;
+/// One of so many runs has each of the others.
+const SHARE: u64 = 8;
+
 const WATCHED: [&str; 4] = ["pods", "clonesets", "statefulsets", "controllerrevisions"];
 
 /// The run of this seed.
 pub fn draw(seed: u64) -> Run {
+    let (run, mut rng) = simple(seed);
+    if rng.one_in(EDITS_ONLY) {
+        let edits = (0..=rng.below(4)).map(|_| at_some_time(edit(&mut rng), &mut rng)).collect();
+        return Run::new(known(&mut rng), seed, Plan { faults: edits });
+    }
+    let mut faults = run.plan.faults.clone();
+    faults.extend(others(&mut rng).into_iter().map(|turn| at_some_time(turn, &mut rng)));
+    Run { plan: Plan { faults }, ..run }
+}
+
+/// A scenario and faults, and what others are drawn from: seeds that have found something stay what they are.
+pub(super) fn simple(seed: u64) -> (Run, Rng) {
     let mut rng = Rng::new(seed ^ 0x5eed);
     let scenario = if rng.one_in(3) { scenario::random(&mut rng) } else { known(&mut rng) };
     let count = 1 + rng.below(5);
     let faults = (0..count).map(|_| fault(&mut rng)).collect();
-    Run::new(scenario, seed, Plan { faults })
+    (Run::new(scenario, seed, Plan { faults }), rng.fork())
+}
+
+/// What a share of the runs has besides: a replica that lags behind, an autoscaler, an edit that is taken back.
+fn others(rng: &mut Rng) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    if rng.one_in(SHARE) {
+        let lasts = Duration::from_millis(1 + rng.below(30_000));
+        turns.push(Turn::Lag(rng.pick(&WATCHED).copied().unwrap_or("pods"), lasts));
+    }
+    if rng.one_in(SHARE) {
+        let times = 1 + rng.below(3);
+        turns.extend((0..times).map(|_| Turn::Scale(u32::try_from(rng.below(5)).unwrap_or(1))));
+    }
+    if rng.one_in(SHARE) {
+        turns.push(edit(rng));
+    }
+    turns
+}
+
+fn edit(rng: &mut Rng) -> Turn {
+    Turn::Edit(rng.draw(), Duration::from_millis(1 + rng.below(60_000)))
+}
+
+fn at_some_time(turn: Turn, rng: &mut Rng) -> Fault {
+    Fault::AtTime(Duration::from_millis(rng.below(WITHIN * 1_000)), turn)
 }
 
 fn known(rng: &mut Rng) -> Scenario {

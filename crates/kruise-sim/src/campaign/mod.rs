@@ -8,7 +8,7 @@ mod draw;
 mod progress;
 mod shrink;
 
-pub use crash::{Point, Points, crash_everywhere};
+pub use crash::{Crashes, Point, Points, crash_everywhere};
 pub use draw::draw;
 pub use progress::Progress;
 pub use shrink::{Story, shrink};
@@ -16,7 +16,8 @@ pub use shrink::{Story, shrink};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::world::{Flags, Run};
+use crate::world::faults::Plan;
+use crate::world::{Flags, Outcome, Run};
 
 /// How long a campaign goes on.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,7 @@ pub fn run_seeds(first: u64, until: Until, progress: &Progress, flags: &Flags) -
                 return stories;
             }
             let run = draw(seed);
-            let outcome = run.go(flags);
+            let outcome = judged(&run, flags);
             progress.count(&run, &outcome);
             if !outcome.faults.is_empty() {
                 stories.push(shrink(&run, flags));
@@ -54,6 +55,23 @@ pub fn run_seeds(first: u64, until: Until, progress: &Progress, flags: &Flags) -
     let mut stories: Vec<Story> = side_by_side(&work).into_iter().flatten().collect();
     stories.sort_by_key(|story| story.run.seed);
     stories
+}
+
+/// Runs it; where there were only edits and all of them were taken back, the end is that of the run without them.
+pub(crate) fn judged(run: &Run, flags: &Flags) -> Outcome {
+    let mut outcome = run.go(flags);
+    if outcome.faults.is_empty() && run.plan.is_taken_back() {
+        let calm = Run { plan: Plan::default(), ..run.clone() }.go(flags);
+        for part in ["spec", "status", "pods"] {
+            let (one, other) = (outcome.end.get(part), calm.end.get(part));
+            if one != other {
+                let text =
+                    |value: Option<&serde_json::Value>| value.map(ToString::to_string).unwrap_or_default();
+                outcome.faults.push(format!("{part} differs:\n  {}\n  {}", text(one), text(other)));
+            }
+        }
+    }
+    outcome
 }
 
 /// The same work on every thread.

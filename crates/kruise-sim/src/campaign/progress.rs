@@ -23,6 +23,7 @@ struct Inner {
     requests: u64,
     rollouts: u64,
     struck: BTreeMap<&'static str, u64>,
+    late_ghosts: u64,
     told: Option<Instant>,
 }
 
@@ -45,6 +46,7 @@ impl Progress {
         for (name, times) in &outcome.struck {
             *inner.struck.entry(name).or_default() += times;
         }
+        inner.late_ghosts += outcome.late_ghosts;
         let is_due = inner.told.is_none_or(|told| told.elapsed() >= EVERY);
         if is_due {
             inner.told = Some(Instant::now());
@@ -63,7 +65,7 @@ impl Progress {
         let faults: Vec<String> =
             inner.struck.iter().map(|(name, times)| format!("{name} {times}")).collect();
         format!(
-            "{seconds:6.0} s: {} runs, {} failed, {:.1} h simulated, {:.0} rollouts/s, {:.0} requests/s, {} writes; {}",
+            "{seconds:6.0} s: {} runs, {} failed, {:.1} h simulated, {:.0} rollouts/s, {:.0} requests/s, {} writes; {}; late ghosts: {}",
             inner.runs,
             inner.failed,
             inner.simulated.as_secs_f64() / 3_600.0,
@@ -71,6 +73,7 @@ impl Progress {
             per_second(inner.requests),
             inner.writes,
             faults.join(", "),
+            inner.late_ghosts,
         )
     }
 

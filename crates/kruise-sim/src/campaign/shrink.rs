@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::title;
+use super::{judged, title};
 use crate::world::faults::{Blow, Fault};
-use crate::world::{Flags, Log, Run};
+use crate::world::{Flags, Lease, Log, Run};
 
 /// Lines of the log that a story shows.
 const LINES: usize = 60;
@@ -25,7 +25,7 @@ impl Story {
     /// Of a run as it is.
     pub fn of(run: &Run, flags: &Flags) -> Self {
         let kept = Run { log: Log::Kept, ..run.clone() };
-        let outcome = kept.go(flags);
+        let outcome = judged(&kept, flags);
         Self { run: kept, faults: outcome.faults, log: outcome.log }
     }
 }
@@ -36,7 +36,7 @@ pub fn shrink(run: &Run, flags: &Flags) -> Story {
     let mut position = 0;
     while position < run.plan.faults.len() {
         let shorter = Run { plan: run.plan.without(position), ..run.clone() };
-        if shorter.go(flags).faults.is_empty() {
+        if judged(&shorter, flags).faults.is_empty() {
             position += 1;
         } else {
             run = shorter;
@@ -60,10 +60,15 @@ impl fmt::Display for Story {
             writeln!(out, "  {}", line.get(..end).unwrap_or(line))?;
         }
         write!(out, "  replay: make sim-replay RUN={} SEED={}", title(&self.run), self.run.seed)?;
-        match self.run.plan.faults.as_slice() {
-            [Fault::AtWrite(write, Blow::CrashBefore)] => write!(out, " WRITE={write}"),
-            [Fault::AtWrite(write, Blow::CrashAfter)] => write!(out, " WRITE={write} AFTER=--after"),
-            _ => Ok(()),
-        }
+        let (write, after) = match self.run.plan.faults.as_slice() {
+            [Fault::AtWrite(write, Blow::CrashBefore)] => (write, ""),
+            [Fault::AtWrite(write, Blow::CrashAfter)] => (write, " AFTER=--after"),
+            _ => return Ok(()),
+        };
+        let lease = match self.run.lease {
+            Lease::Held => " LEASE=--lease",
+            Lease::Unused => "",
+        };
+        write!(out, " WRITE={write}{after}{lease}")
     }
 }

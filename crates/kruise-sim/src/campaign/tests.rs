@@ -1,16 +1,20 @@
 use std::time::Duration;
 
 use super::*;
-use crate::world::Flags;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
 use crate::world::scenario::{Kind, scenario};
+use crate::world::{Flags, Lease};
 
 /// The smallest scenario of each kind; `make sim` does all of them.
 #[test]
 fn creation_survives_a_crash_at_every_write() {
-    let scenarios = [Kind::CloneSet, Kind::StatefulSet].map(|kind| scenario(kind, "create")).to_vec();
+    let crashes = [Kind::CloneSet, Kind::StatefulSet].map(|kind| Crashes {
+        scenario: scenario(kind, "create"),
+        lease: Lease::Held,
+        one_in: 1,
+    });
 
-    let (points, stories) = crash_everywhere(scenarios, &Progress::default(), &Flags::default());
+    let (points, stories) = crash_everywhere(crashes.to_vec(), &Progress::default(), &Flags::default());
 
     assert!(stories.is_empty(), "{}", stories.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     assert!(points.iter().all(|line| line.covered == line.points && line.points > 8), "{points:?}");
@@ -86,5 +90,48 @@ fn seed_255_pod_in_service_is_not_restarted_by_a_late_write() {
 /// No fault is needed: the user raises the partition while a pod waits for its hook.
 #[test]
 fn seed_5000680_raised_partition_leaves_no_pod_waiting() {
-    ends_well(&draw(5_000_680), &Flags::default());
+    ends_well(&draw::simple(5_000_680).0, &Flags::default());
+}
+
+/// The write that takes a pod out of service arrives 38 seconds late, and meanwhile the user wants something else: the manager waits
+/// for it rather than taking another pod out of service.
+#[test]
+fn seed_5001887_late_drain_takes_no_second_pod_out_of_service() {
+    ends_well(&draw::simple(5_001_887).0, &Flags::default());
+}
+
+/// The same of a CloneSet, as it was found with seed 22001390.
+#[test]
+fn seed_22001390_late_drain_takes_no_second_pod_out_of_service() {
+    ends_well(&draw(22_001_390), &Flags::default());
+}
+
+/// A write of a rollout arrives when the manager that sent it has lost the lead for longer than a lease, whichever write it is: nobody
+/// is blamed for a pod out of service, and everything else holds.
+#[test]
+fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
+    let flags = Flags::default();
+    let mut late = 0;
+    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+        let calm = Story::of(&Run::new(scenario(kind, "rollback"), 255, Plan::default()), &flags);
+        let edit = calm.log.iter().position(|line| line.contains(" user ") && line.contains("merge-patch"));
+        let edited: f64 = calm.log[edit.unwrap()].split_whitespace().next().unwrap().parse().unwrap();
+        let counts = |line: &&String| {
+            line.contains(" manager ") && !line.contains("leases") && !line.contains("events")
+        };
+        let before = calm.log[..edit.unwrap()].iter().filter(counts).count();
+        for write in before + 1..=before + 6 {
+            let faults = vec![
+                Fault::AtWrite(u64::try_from(write).unwrap(), Blow::Ghost(Duration::from_secs(50))),
+                Fault::AtTime(Duration::from_secs_f64(edited + 3.0), Turn::Freeze(Duration::from_secs(30))),
+            ];
+            let run = Run::new(scenario(kind, "rollback"), 255, Plan { faults });
+
+            let outcome = run.go(&flags);
+
+            assert!(outcome.faults.is_empty(), "{}", shrink(&run, &flags));
+            late += outcome.late_ghosts;
+        }
+    }
+    assert!(late > 0, "no late ghost took a pod out of service");
 }

@@ -10,9 +10,10 @@ use serde_json::Value;
 use stateright::{Checker, Expectation, Property};
 
 use super::cluster::Cluster;
-use super::kind::{Kind, NAME};
+use super::kind::NAME;
 use super::state::{Action, Flight, State};
 use crate::json::put;
+use crate::world::scenario::Kind;
 
 /// One world with its rules.
 pub struct Model {

@@ -13,12 +13,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, NOW};
 use super::object::Object;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    CloneSet,
-    StatefulSet,
-}
+use crate::world::scenario::Kind;
 
 /// Name of the only workload.
 pub const NAME: &str = "web";
@@ -26,9 +21,9 @@ pub const NAME: &str = "web";
 impl Kind {
     /// With everything that only differs between the kinds; `extra` is merged into the spec.
     pub fn object(self, replicas: u32, extra: &Value) -> Value {
-        let (word, gates) = match self {
-            Self::CloneSet => ("CloneSet", json!([])),
-            Self::StatefulSet => ("StatefulSet", json!([{"conditionType": "InPlaceUpdateReady"}])),
+        let gates = match self {
+            Self::CloneSet => json!([]),
+            Self::StatefulSet => json!([{"conditionType": "InPlaceUpdateReady"}]),
         };
         let mut spec = json!({
             "replicas": replicas,
@@ -40,7 +35,7 @@ impl Kind {
         });
         json_patch::merge(&mut spec, extra);
         json!({
-            "apiVersion": format!("{}/v1beta1", names::APPS_GROUP), "kind": word,
+            "apiVersion": format!("{}/v1beta1", names::APPS_GROUP), "kind": self.word(),
             "metadata": {"name": NAME}, "spec": spec, "status": {},
         })
     }

@@ -18,7 +18,6 @@ mod worlds;
 
 pub use checked::{Checked, Model, Start, check, image};
 pub use cluster::Cluster;
-pub use kind::Kind;
 pub use object::Object;
 pub use state::{Action, State};
 pub use worlds::{Size, worlds};

@@ -1,4 +1,5 @@
-use super::{Kind, Model, check};
+use super::{Model, check};
+use crate::world::scenario::Kind;
 
 /// One pod: enough to see that the checker reaches the end and counts.
 #[test]

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Model, Start, image};
+use super::{Model, Start, image};
+use crate::world::scenario::Kind;
 
 /// How many states a world may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! The lens: a service between the client and the door of the server.
 
 use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -80,7 +79,12 @@ struct Spectacles {
 /// The client of a manager, with a bug or without.
 pub fn client(door: Door, bug: Option<&'static Bug>) -> kube::Client {
     match bug {
-        Some(bug) => kube::Client::new(Spectacles { door, bug }, "default"),
+        Some(bug) => {
+            let spectacles = Spectacles { door, bug };
+            let answer =
+                move |request: Request<Body>| spectacles.clone().answer(request).map(Ok::<_, Infallible>);
+            kube::Client::new(tower::service_fn(answer), "default")
+        }
         None => door.client(),
     }
 }
@@ -209,19 +213,4 @@ async fn opened(response: Response<Content>) -> (http::response::Parts, Value) {
 
 fn full(bytes: Bytes) -> Content {
     Full::new(bytes).boxed_unsync()
-}
-
-impl Service<Request<Body>> for Spectacles {
-    type Response = Response<Content>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let spectacles = self.clone();
-        Box::pin(async move { Ok(spectacles.answer(request).await) })
-    }
 }

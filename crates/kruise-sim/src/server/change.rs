@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::admission::Admission;
 use super::builtin::{member, prepare_changed, validate_changed};
 use super::failure::{Cause, Failure};
 use super::patch;
@@ -52,9 +53,13 @@ impl State {
         let is_touching_spec = call.part != Part::Status;
         if is_touching_spec {
             prepare_changed(kind, &mut new);
+            self.mutate(kind, &at, &mut new, Some(old.as_ref()))?;
             count_generation(kind, old, &mut new);
         }
         check_change(call, old, &new)?;
+        if is_touching_spec {
+            self.judge(kind, &at, &new, Some(old.as_ref()))?;
+        }
         if old.value == new {
             return Ok(Answer::object(200, Arc::clone(old))); // Nothing is written, the version stays.
         }
@@ -80,7 +85,11 @@ impl State {
             spec.insert("replicas".into(), replicas);
         }
         let whole = Call { part: Part::Whole, ..call.clone() };
-        let answer = self.change(&whole, at, old, new)?;
+        // Webhooks are registered for the object, not for this endpoint.
+        let asked = std::mem::replace(&mut self.admission, Admission::Nobody);
+        let answer = self.change(&whole, at, old, new);
+        self.admission = asked;
+        let answer = answer?;
         match answer.object {
             Some(object) => Ok(Answer::value(200, scale_of(call.kind, &object)?)),
             None => Ok(answer),

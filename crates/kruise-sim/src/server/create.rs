@@ -30,10 +30,12 @@ impl State {
         let at: Name = (call.namespace.as_str().into(), name.as_str().into());
         prepare_new(kind, &mut object);
         self.fill_metadata(kind, &mut object, &at);
+        self.mutate(kind, &at, &mut object, None)?;
         let causes = validate_new(kind, &object);
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, &name, causes));
         }
+        self.judge(kind, &at, &object, None)?;
         if self.store.get(kind.id, &at).is_some() {
             return Err(Failure::exists(kind, &name));
         }

@@ -122,6 +122,16 @@ impl Failure {
         failure
     }
 
+    /// The server has not come to this version; it waits for a while and says so then.
+    pub fn too_large(asked: u64, newest: u64) -> Self {
+        let mut failure =
+            Self::new(504, "Timeout", format!("Too large resource version: {asked}, current: {newest}"));
+        let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        failure.details.insert("causes".into(), vec![cause].into());
+        failure.details.insert("retryAfterSeconds".into(), 1.into());
+        failure
+    }
+
     /// History before this version is gone.
     pub fn expired(asked: u64, oldest: u64) -> Self {
         Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))

@@ -46,6 +46,11 @@ pub trait Weather: Send {
 
     /// Until when no event of this kind arrives.
     fn holds_events(&mut self, kind: &Kind) -> Option<Instant>;
+
+    /// The time that a replica has stopped at whose list of this kind is answered now; asked only where the client allows it.
+    fn lists_as_of(&mut self, _: &Kind) -> Option<Instant> {
+        None
+    }
 }
 
 /// Nothing goes wrong and nothing takes time.
@@ -97,7 +102,7 @@ struct Inner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Alive,
-    Dead,
+    DeadSince(Instant),
 }
 
 impl Link {
@@ -112,13 +117,25 @@ impl Link {
 
     /// The client dies: nothing of it reaches the server any more.
     pub fn kill(&self) {
-        self.lock().life = Life::Dead;
+        let mut inner = self.lock();
+        if inner.life == Life::Alive {
+            inner.life = Life::DeadSince(Instant::now());
+        }
+        drop(inner);
         self.died.notify_one();
         self.changed.notify_waiters();
     }
 
     pub fn is_dead(&self) -> bool {
-        self.lock().life == Life::Dead
+        self.lock().life != Life::Alive
+    }
+
+    /// For how long the client has been dead; no time at all while it lives.
+    pub fn dead_for(&self) -> Duration {
+        match self.lock().life {
+            Life::Alive => Duration::ZERO,
+            Life::DeadSince(death) => death.elapsed(),
+        }
     }
 
     /// Resolves when the client has died.
@@ -148,6 +165,10 @@ impl Link {
 
     pub(super) fn holds_events(&self, kind: &Kind) -> Option<Instant> {
         self.lock().weather.holds_events(kind)
+    }
+
+    pub(super) fn lists_as_of(&self, kind: &Kind) -> Option<Instant> {
+        self.lock().weather.lists_as_of(kind)
     }
 
     pub(super) async fn changed(&self) {

@@ -10,6 +10,7 @@
 //! - of a pod's defaults only what planners and kubelets read; no service account, no tolerations, no priority;
 //! - budgets of Kubernetes do not hold up an eviction.
 
+mod admission;
 mod builtin;
 mod change;
 mod create;
@@ -25,13 +26,15 @@ mod state;
 mod store;
 mod watch;
 
+pub use admission::Admission;
 pub use builtin::CLAIM_PROTECTION;
 pub use delete::{FOREGROUND, ORPHAN};
 pub use failure::{Cause, Failure};
 pub use link::{Calm, Fate, Link, Weather};
 pub use request::{Call, Options, Part, Shape, Trial, Verb};
 pub use resources::{Kind, KindId};
-pub use service::{Door, GHOST};
+pub use schema::Edit;
+pub use service::{Door, GHOST, LATE_GHOST};
 pub use state::{Answer, Change, Entry, Now, Observer, State, seconds};
 pub use store::{Event, Name, Object, Store, What};
 

@@ -54,6 +54,8 @@ pub struct Options {
     pub initial_events: Option<String>,
     pub bookmarks: Bookmarks,
     pub timeout_seconds: Option<u64>,
+    /// A list of the state at this version instead of the newest one: the replica that answers has come no further.
+    pub as_of: Option<u64>,
 }
 
 /// Whether a write is only tried.
@@ -103,6 +105,28 @@ impl Verb {
             Self::MergePatch => "merge-patch",
             Self::StrategicPatch => "strategic-patch",
             Self::Delete => "delete",
+        }
+    }
+
+    pub fn method(self) -> Method {
+        match self {
+            Self::Get | Self::List | Self::Watch => Method::GET,
+            Self::Create => Method::POST,
+            Self::Update => Method::PUT,
+            Self::JsonPatch | Self::MergePatch | Self::StrategicPatch => Method::PATCH,
+            Self::Delete => Method::DELETE,
+        }
+    }
+
+    /// The type of what is sent with it.
+    pub fn content(self) -> &'static str {
+        match self {
+            Self::Get | Self::List | Self::Watch | Self::Create | Self::Update | Self::Delete => {
+                "application/json"
+            }
+            Self::JsonPatch => "application/json-patch+json",
+            Self::MergePatch => "application/merge-patch+json",
+            Self::StrategicPatch => "application/strategic-merge-patch+json",
         }
     }
 }
@@ -181,12 +205,9 @@ impl Call {
 }
 
 fn patch_of(content: &str) -> Result<Verb, Failure> {
-    match content {
-        "application/json-patch+json" => Ok(Verb::JsonPatch),
-        "application/merge-patch+json" => Ok(Verb::MergePatch),
-        "application/strategic-merge-patch+json" => Ok(Verb::StrategicPatch),
-        other => Err(Failure::unsupported(format!("patches of type {other} are not taken"))),
-    }
+    let mut patches = [Verb::JsonPatch, Verb::MergePatch, Verb::StrategicPatch].into_iter();
+    let found = patches.find(|verb| verb.content() == content);
+    found.ok_or_else(|| Failure::unsupported(format!("patches of type {content} are not taken")))
 }
 
 struct Target {
@@ -227,6 +248,17 @@ impl Target {
 }
 
 impl Options {
+    /// How old a list may be: as old as the version that the client names, and any age if it names 0. Who names none is
+    /// promised the newest.
+    pub fn oldest(&self) -> Option<u64> {
+        self.version.parse().ok()
+    }
+
+    /// Whether a watch begins with all objects.
+    pub fn wants_all(&self) -> bool {
+        self.initial_events.as_deref() == Some("true") || self.oldest().unwrap_or(0) == 0
+    }
+
     fn read(query: &str, accept: Option<&http::HeaderValue>) -> Self {
         let text = |name: &str| value(query, name).unwrap_or_default().to_owned();
         let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or_default();
@@ -244,6 +276,7 @@ impl Options {
             initial_events: value(query, "sendInitialEvents").map(str::to_owned),
             bookmarks: if flag(query, "allowWatchBookmarks") { Bookmarks::Sent } else { Bookmarks::Unsent },
             timeout_seconds: text("timeoutSeconds").parse().ok(),
+            as_of: None,
         }
     }
 }

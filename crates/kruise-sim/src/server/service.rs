@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use kruise_runtime::lease;
 use kube::client::Body;
 use serde_json::json;
 
@@ -24,6 +25,9 @@ const MINOR: &str = "36";
 
 /// Who makes writes that arrive after their client stopped waiting for them.
 pub const GHOST: &str = "ghost";
+
+/// The same, when the client has been gone for longer than any lease lasts: a successor may have led for some time already.
+pub const LATE_GHOST: &str = "late ghost";
 
 /// One client's door to the server.
 #[derive(Clone)]
@@ -58,7 +62,7 @@ impl Door {
         }
         match self.link.fate(&call) {
             Fate::Served => {
-                let response = self.serve(&call);
+                let response = self.serve(&self.by_replica(call));
                 wait(self.link.latency()).await;
                 if self.link.is_dead() { std::future::pending().await } else { response }
             }
@@ -72,11 +76,12 @@ impl Door {
                 std::future::pending().await
             }
             Fate::Ghost(delay) => {
-                let server = self.server.clone();
+                let (server, link) = (self.server.clone(), Arc::clone(&self.link));
                 tokio::spawn(async move {
                     tokio::time::sleep(delay).await;
+                    let is_late = lease::Timings::default().duration < link.dead_for();
                     // Nobody hears the answer, whatever it is.
-                    drop(server.ask(GHOST, &call));
+                    drop(server.ask(if is_late { LATE_GHOST } else { GHOST }, &call));
                 });
                 std::future::pending().await
             }
@@ -90,6 +95,28 @@ impl Door {
                 std::future::pending().await
             }
         }
+    }
+
+    /// A list may be answered by a replica that lags behind, as far as its client allows that.
+    fn by_replica(&self, mut call: Call) -> Call {
+        let is_list = match call.verb {
+            Verb::List => true,
+            Verb::Watch => call.options.wants_all(),
+            Verb::Get
+            | Verb::Create
+            | Verb::Update
+            | Verb::JsonPatch
+            | Verb::MergePatch
+            | Verb::StrategicPatch
+            | Verb::Delete => false,
+        };
+        if let (true, Some(oldest)) = (is_list, call.options.oldest())
+            && let Some(stopped) = self.link.lists_as_of(call.kind)
+        {
+            let version = self.server.lock().store.version_at(stopped);
+            call.options.as_of = Some(version.max(oldest));
+        }
+        call
     }
 
     fn serve(&self, call: &Call) -> Response<Content> {

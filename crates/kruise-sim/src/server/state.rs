@@ -6,6 +6,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::admission::Admission;
 use super::change::scale_of;
 use super::failure::Failure;
 use super::request::{Call, Part, Shape, Trial, Verb};
@@ -49,6 +50,7 @@ pub struct State {
     log: Option<Vec<Entry>>,
     /// Of the question that is being answered.
     pub(super) trial: Trial,
+    pub(super) admission: Admission,
 }
 
 /// What the server says.
@@ -104,6 +106,7 @@ impl State {
             fresh: Vec::new(),
             log: None,
             trial: Trial::Real,
+            admission: Admission::Nobody,
         }
     }
 
@@ -175,16 +178,13 @@ impl State {
             call.options.next.parse().map_err(|_| Failure::bad_request("continue key is not valid"))?
         };
         let limit = call.options.limit.unwrap_or(usize::MAX);
-        let total = self.store.list(kind.id, &call.namespace).count();
-        let items: Vec<Value> = self
-            .store
-            .list(kind.id, &call.namespace)
-            .skip(skip)
-            .take(limit)
-            .map(|(_, object)| listed(kind, object))
-            .collect();
+        let as_of = self.store.at(call.options.as_of);
+        let all = self.store.list_at(kind.id, &call.namespace, as_of);
+        let total = all.len();
+        let items: Vec<Value> =
+            all.iter().skip(skip).take(limit).map(|object| listed(kind, object)).collect();
         let end = skip.saturating_add(items.len());
-        let mut metadata = json!({"resourceVersion": self.store.version().to_string()});
+        let mut metadata = json!({"resourceVersion": as_of.to_string()});
         if let (true, Some(map)) = (end < total, metadata.as_object_mut()) {
             map.insert("continue".into(), end.to_string().into());
             map.insert("remainingItemCount".into(), (total - end).into());

@@ -1,5 +1,6 @@
 //! Objects, the counter of versions, and what happened: the part that etcd and the watch cache play.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +31,8 @@ pub struct Event {
     pub name: Name,
     pub what: What,
     pub object: Arc<Object>,
+    /// What was there until then.
+    pub before: Option<Arc<Object>>,
     /// When it happened, by virtual time.
     pub at: Instant,
 }
@@ -130,6 +133,33 @@ impl Store {
             .filter(move |((there, _), _)| namespace.is_empty() || **there == *namespace)
     }
 
+    /// All objects of a kind as they were at this version, as far back as anything is remembered.
+    pub fn list_at(&self, kind: KindId, namespace: &str, version: u64) -> Vec<Arc<Object>> {
+        let Some(table) = self.tables.get(kind.0) else { return Vec::new() };
+        let newer = self.history.iter().rev().take_while(|event| version < event.version);
+        let mut objects = Cow::Borrowed(&table.objects);
+        for event in newer.filter(|event| event.kind == kind) {
+            match &event.before {
+                Some(before) => objects.to_mut().insert(event.name.clone(), Arc::clone(before)),
+                None => objects.to_mut().remove(&event.name),
+            };
+        }
+        let is_there = |name: &Name| namespace.is_empty() || *name.0 == *namespace;
+        objects.iter().filter(|(name, _)| is_there(name)).map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// The version that a list is of: the newest unless it is to be an older one.
+    pub fn at(&self, as_of: Option<u64>) -> u64 {
+        as_of.map_or(self.version, |version| version.min(self.version))
+    }
+
+    /// The version that everything had at this time.
+    pub fn version_at(&self, time: Instant) -> u64 {
+        let before = self.history.partition_point(|event| event.at <= time);
+        let last = before.checked_sub(1).and_then(|last| self.history.get(last));
+        last.map_or(1, |event| event.version)
+    }
+
     /// The version that the next write will have.
     pub fn next_version(&self) -> u64 {
         self.version.saturating_add(1)
@@ -144,6 +174,7 @@ impl Store {
             name: name.clone(),
             what,
             object,
+            before: self.get(kind, &name).cloned(),
             at: Instant::now(),
         });
         if let Some(table) = self.tables.get_mut(kind.0) {
@@ -165,16 +196,14 @@ impl Store {
         event
     }
 
-    /// Drops all history: whoever is behind must list again.
+    /// Watches can begin nowhere before now: whoever is behind must list again.
     pub fn compact(&mut self) {
-        while !self.history.is_empty() {
-            self.forget_one();
-        }
+        self.floor = self.version;
     }
 
     fn forget_one(&mut self) {
         if let Some(event) = self.history.pop_front() {
-            self.floor = event.version;
+            self.floor = self.floor.max(event.version);
             self.first = self.first.saturating_add(1);
         }
     }

@@ -55,25 +55,24 @@ pub fn open(
     let (changed, next, told) = {
         let state = server.lock();
         let store = &state.store;
-        let version: u64 = call.options.version.parse().unwrap_or(0);
+        let version = call.options.oldest().unwrap_or(0);
         let changed = store.subscribe(call.kind.id).ok_or_else(Failure::no_such_path)?;
-        let wants_all = call.options.initial_events.as_deref() == Some("true") || version == 0;
-        if wants_all {
-            for (_, object) in store.list(call.kind.id, &call.namespace) {
+        let wants_all = call.options.wants_all();
+        let listed = store.at(call.options.as_of);
+        if wants_all && store.version() < version {
+            return Err(Failure::too_large(version, store.version()));
+        } else if wants_all {
+            for object in store.list_at(call.kind.id, &call.namespace, listed) {
                 lines.push_back(line("ADDED", object.text()));
             }
             if call.options.initial_events.is_some() {
-                lines.push_back(bookmark(
-                    call.kind,
-                    store.version(),
-                    &json!({"k8s.io/initial-events-end": "true"}),
-                ));
+                lines.push_back(bookmark(call.kind, listed, &json!({"k8s.io/initial-events-end": "true"})));
             }
         } else if version < store.floor() {
             let status = Failure::expired(version, store.floor()).status();
             lines.push_back(line("ERROR", &Bytes::from(status.to_string())));
         }
-        let from = if wants_all { store.version() } else { version };
+        let from = if wants_all { listed } else { version };
         (changed, store.number_after(from), from)
     };
     let lasts = call.options.timeout_seconds.map_or(LONGEST, Duration::from_secs);

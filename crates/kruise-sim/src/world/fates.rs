@@ -1,31 +1,19 @@
 //! Faults that come at their time.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::World;
-use super::actors::{Kinds, SharedKnobs};
-use super::clock::WorldClock;
+use super::actors::Kinds;
 use super::faults::{Fault, Grace, Plan, Turn, everywhere};
 use super::manager::{Abort, Slot};
-use super::rules::Ledger;
-use super::weather::Storm;
-use crate::rng::Rng;
 use crate::server::{Call, Name, Part, Server, Verb};
 
 /// What strikes needs to reach everything.
 struct Fates {
-    server: Server,
-    clock: WorldClock,
-    storm: Storm,
-    ledger: Ledger,
-    knobs: SharedKnobs,
-    kinds: Kinds,
-    slot: Slot,
-    rng: Rng,
-    start: Instant,
+    world: World,
     /// The second manager, once there is one.
     standby: Option<Abort>,
 }
@@ -42,22 +30,12 @@ impl World {
             })
             .collect();
         turns.sort_by_key(|(at, _)| *at);
-        let mut fates = Fates {
-            server: self.server.clone(),
-            clock: self.clock.clone(),
-            storm: self.storm.clone(),
-            ledger: self.ledger.clone(),
-            knobs: Arc::clone(&self.knobs),
-            kinds: self.kinds,
-            slot: Slot { number: 1, ..self.slot.clone() },
-            rng: self.rng.fork(),
-            start: self.start,
-            standby: None,
-        };
+        let (rng, slot) = (self.rng.fork(), Slot { number: 1, ..self.slot.clone() });
+        let mut fates = Fates { world: Self { slot, rng, ..self.clone() }, standby: None };
         async move {
             for (at, turn) in turns {
-                tokio::time::sleep_until(fates.start + at).await;
-                fates.storm.strike(Fault::AtTime(at, turn.clone()).name());
+                tokio::time::sleep_until(fates.world.start + at).await;
+                fates.world.storm.strike(Fault::AtTime(at, turn.clone()).name());
                 fates.strike(&turn);
             }
             // The second manager lives as long as this.
@@ -66,30 +44,38 @@ impl World {
     }
 }
 
+impl World {
+    /// Everybody has to list again.
+    fn forget(&self) {
+        self.server.lock().store.compact();
+        self.storm.cut();
+    }
+}
+
 impl Fates {
     fn strike(&mut self, turn: &Turn) {
         match turn {
-            Turn::Hold(plural, lasts) => self.storm.hold(plural, *lasts),
-            Turn::Double(lasts) => self.storm.double(*lasts),
-            Turn::Cut => self.storm.cut(),
-            Turn::Forget => {
-                self.server.lock().store.compact();
-                self.storm.cut();
-            }
-            Turn::Outage(code, lasts) => self.storm.outage(*code, *lasts),
+            Turn::Hold(plural, lasts) => self.world.storm.hold(plural, *lasts),
+            Turn::Lag(plural, lasts) => self.lag(plural, *lasts),
+            Turn::Double(lasts) => self.world.storm.double(*lasts),
+            Turn::Cut => self.world.storm.cut(),
+            Turn::Forget => self.world.forget(),
+            Turn::Outage(code, lasts) => self.world.storm.outage(*code, *lasts),
             Turn::Freeze(lasts) => {
                 if self.standby.is_none() {
-                    self.standby = Some(Abort(tokio::spawn(self.slot.clone().run(self.rng.fork()))));
+                    self.standby =
+                        Some(Abort(tokio::spawn(self.world.slot.clone().run(self.world.rng.fork()))));
                 }
-                self.storm.freeze(0, *lasts);
+                self.world.storm.freeze(0, *lasts);
             }
-            Turn::ClockJump(seconds) => self.clock.jump(*seconds),
+            Turn::ClockJump(seconds) => self.world.clock.jump(*seconds),
             Turn::Knob(behaviour, lasts) => {
-                self.ledger.disturb();
+                self.world.ledger.disturb();
                 let rule = everywhere(behaviour);
-                self.knobs.lock().unwrap_or_else(PoisonError::into_inner).0.push(rule.clone());
-                let (knobs, ledger, lasts) = (Arc::clone(&self.knobs), self.ledger.clone(), *lasts);
-                let (server, kinds) = (self.server.clone(), self.kinds);
+                self.world.knobs.lock().unwrap_or_else(PoisonError::into_inner).0.push(rule.clone());
+                let (knobs, ledger, lasts) =
+                    (Arc::clone(&self.world.knobs), self.world.ledger.clone(), *lasts);
+                let (server, kinds) = (self.world.server.clone(), self.world.kinds);
                 tokio::spawn(async move {
                     tokio::time::sleep(lasts).await;
                     knobs.lock().unwrap_or_else(PoisonError::into_inner).0.retain(|one| *one != rule);
@@ -97,21 +83,35 @@ impl Fates {
                     touch_all(&server, kinds);
                 });
             }
+            Turn::Edit(seed, lasts) => self.world.edit_by_lot(*seed, *lasts),
+            Turn::Scale(replicas) => self.world.scale(*replicas),
             Turn::DeletePod(grace) => self.delete_pod(*grace),
             Turn::Evict => {
                 if let Some(name) = self.pick() {
-                    let call = Call::object(Verb::Create, self.kinds.pods, (&name.0, &name.1), json!({}));
-                    drop(self.server.ask("somebody", &call.part(Part::Eviction)));
+                    let call =
+                        Call::object(Verb::Create, self.world.kinds.pods, (&name.0, &name.1), json!({}));
+                    drop(self.world.server.ask("somebody", &call.part(Part::Eviction)));
                 }
             }
             Turn::Label => {
                 if let Some(name) = self.pick() {
                     let label = json!({"metadata": {"labels": {"example.com/seen": "true"}}});
-                    let call = Call::object(Verb::MergePatch, self.kinds.pods, (&name.0, &name.1), label);
-                    drop(self.server.ask("somebody", &call));
+                    let call =
+                        Call::object(Verb::MergePatch, self.world.kinds.pods, (&name.0, &name.1), label);
+                    drop(self.world.server.ask("somebody", &call));
                 }
             }
         }
+    }
+
+    fn lag(&self, plural: &'static str, lasts: Duration) {
+        self.world.storm.hold(plural, lasts);
+        self.world.storm.stop_lists(plural, lasts * 2);
+        let world = self.world.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(lasts).await;
+            world.forget();
+        });
     }
 
     fn delete_pod(&mut self, grace: Grace) {
@@ -120,28 +120,31 @@ impl Fates {
             Grace::Given => Value::Null,
             Grace::Denied => json!({"gracePeriodSeconds": 0}),
         };
-        let call = Call::object(Verb::Delete, self.kinds.pods, (&name.0, &name.1), options);
-        drop(self.server.ask("somebody", &call));
+        let call = Call::object(Verb::Delete, self.world.kinds.pods, (&name.0, &name.1), options);
+        drop(self.world.server.ask("somebody", &call));
     }
 
     fn pick(&mut self) -> Option<Name> {
         let names: Vec<Name> = self
+            .world
             .server
             .lock()
             .store
-            .list(self.kinds.pods.id, "default")
+            .list(self.world.kinds.pods.id, "default")
             .map(|(name, _)| name.clone())
             .collect();
-        self.rng.pick(&names).cloned()
+        self.world.rng.pick(&names).cloned()
     }
 }
 
 /// Kubelets look again at every pod when their mood has changed.
 fn touch_all(server: &Server, kinds: Kinds) {
+    // Something new each time: what changes nothing wakes nobody.
+    let touched = server.lock().store.version().to_string();
     let names: Vec<Name> =
         server.lock().store.list(kinds.pods.id, "default").map(|(name, _)| name.clone()).collect();
     for name in names {
-        let body = json!({"metadata": {"annotations": {"example.com/touched": "true"}}});
+        let body = json!({"metadata": {"annotations": {"example.com/touched": touched}}});
         drop(server.ask("somebody", &Call::object(Verb::MergePatch, kinds.pods, (&name.0, &name.1), body)));
     }
 }

@@ -39,6 +39,9 @@ pub enum Blow {
 pub enum Turn {
     /// Events of this kind (plural) do not arrive for so long.
     Hold(&'static str, Duration),
+    /// The replica that serves this kind (plural) stops for so long: no events arrive, then its watches end and their history is
+    /// gone, and for as long again lists are as old as their client allows, down to where it stopped.
+    Lag(&'static str, Duration),
     /// Events of all kinds arrive twice for so long.
     Double(Duration),
     /// All watches break off.
@@ -58,6 +61,10 @@ pub enum Turn {
     Evict,
     /// Somebody labels a pod.
     Label,
+    /// A user makes the edit of this number and takes it back after so long.
+    Edit(u64, Duration),
+    /// An autoscaler wants so many replicas.
+    Scale(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +87,7 @@ impl Fault {
             },
             Self::AtTime(_, turn) => match turn {
                 Turn::Hold(_, _) => "hold-events",
+                Turn::Lag(_, _) => "lagging-replica",
                 Turn::Double(_) => "double-events",
                 Turn::Cut => "cut-watches",
                 Turn::Forget => "history-gone",
@@ -90,6 +98,8 @@ impl Fault {
                 Turn::DeletePod(_) => "pod-deleted",
                 Turn::Evict => "pod-evicted",
                 Turn::Label => "pod-labelled",
+                Turn::Edit(_, _) => "edit",
+                Turn::Scale(_) => "autoscaled",
             },
         }
     }
@@ -114,20 +124,25 @@ impl Turn {
             | Self::Double(lasts)
             | Self::Outage(_, lasts)
             | Self::Freeze(lasts)
-            | Self::Knob(_, lasts) => *lasts,
+            | Self::Knob(_, lasts)
+            | Self::Edit(_, lasts) => *lasts,
+            Self::Lag(_, lasts) => *lasts * 2,
             Self::Cut
             | Self::Forget
             | Self::ClockJump(_)
             | Self::DeletePod(_)
             | Self::Evict
-            | Self::Label => Duration::ZERO,
+            | Self::Label
+            | Self::Scale(_) => Duration::ZERO,
         }
     }
 
     /// How much later than usual the manager may learn of something because of it.
     pub fn lag(&self) -> Duration {
         match self {
-            Self::Hold(_, lasts) | Self::Outage(_, lasts) | Self::Freeze(lasts) => *lasts,
+            Self::Hold(_, lasts) | Self::Lag(_, lasts) | Self::Outage(_, lasts) | Self::Freeze(lasts) => {
+                *lasts
+            }
             Self::Double(_)
             | Self::Cut
             | Self::Forget
@@ -135,12 +150,20 @@ impl Turn {
             | Self::Knob(_, _)
             | Self::DeletePod(_)
             | Self::Evict
-            | Self::Label => Duration::ZERO,
+            | Self::Label
+            | Self::Edit(_, _)
+            | Self::Scale(_) => Duration::ZERO,
         }
     }
 }
 
 impl Plan {
+    /// Nothing happens but edits that are taken back: the end is to be as if they had never been made.
+    pub fn is_taken_back(&self) -> bool {
+        let is_edit = |fault: &Fault| matches!(fault, Fault::AtTime(_, Turn::Edit(_, _)));
+        !self.faults.is_empty() && self.faults.iter().all(is_edit)
+    }
+
     pub fn crash(write: u64, blow: Blow) -> Self {
         Self { faults: vec![Fault::AtWrite(write, blow)] }
     }

@@ -3,6 +3,7 @@
 
 pub mod actors;
 pub mod clock;
+mod edits;
 pub mod end;
 mod fates;
 pub mod faults;
@@ -26,6 +27,7 @@ use crate::rng::Rng;
 use crate::server::{Call, Entry, Server, Verb, resources};
 use actors::{Actors, Kinds, SharedKnobs};
 use clock::WorldClock;
+use edits::Edits;
 use faults::Plan;
 use manager::{Abort, Slot};
 use rules::Ledger;
@@ -38,6 +40,8 @@ const QUIET: Duration = Duration::from_secs(30);
 const QUIET_AFTER_FAULTS: Duration = Duration::from_secs(150);
 /// After the end nothing may be written for this long.
 const STILL: Duration = Duration::from_mins(1);
+/// A user tries an edit again after this long.
+const RETRY: Duration = Duration::from_secs(1);
 /// A run that has not settled by then never will.
 const TOO_LONG: Duration = Duration::from_hours(2);
 
@@ -73,6 +77,8 @@ pub struct Outcome {
     pub lasted: Duration,
     /// Faults that happened, by name.
     pub struck: BTreeMap<&'static str, u64>,
+    /// Writes without a budget, as their senders had been gone for longer than a lease.
+    pub late_ghosts: u64,
     /// One line per write, if kept.
     pub log: Vec<String>,
 }
@@ -141,12 +147,14 @@ impl Outcome {
             end: Value::Null,
             lasted: Duration::ZERO,
             struck: BTreeMap::new(),
+            late_ghosts: 0,
             log: Vec::new(),
         }
     }
 }
 
-/// The parts of a running world.
+/// The parts of a running world; clones are the same one, but draw their own lots.
+#[derive(Clone)]
 pub(crate) struct World {
     server: Server,
     clock: WorldClock,
@@ -156,6 +164,7 @@ pub(crate) struct World {
     kinds: Kinds,
     set: &'static resources::Kind,
     slot: Slot,
+    edits: Arc<Mutex<Edits>>,
     rng: Rng,
     start: Instant,
 }
@@ -168,6 +177,7 @@ impl World {
         let server = Server::new(rng.draw(), Arc::new(move || wall.now()));
         let ledger = Ledger::new(run.plan.lag())?;
         server.lock().observe(Box::new(ledger.clone()));
+        server.lock().admit_by_ours();
         if run.log == Log::Kept {
             server.lock().keep_log();
         }
@@ -192,6 +202,7 @@ impl World {
             kinds: Kinds::find()?,
             set: resources::find(kruise_api::names::APPS_GROUP, "v1beta1", run.scenario.kind.plural())?,
             slot,
+            edits: Arc::default(),
             server,
             rng,
             start: Instant::now(),
@@ -221,6 +232,7 @@ impl World {
             end: end::state(&self.server, &run.scenario),
             lasted: self.start.elapsed(),
             struck: self.storm.struck(),
+            late_ghosts: self.ledger.late_ghosts(),
             log,
         }
     }
@@ -252,11 +264,7 @@ impl World {
                 Step::Settle if position < last => self.settle(Instant::now(), QUIET).await?,
                 Step::Settle => self.settle(self.start + run.plan.ends(), run.quiet()).await?,
                 Step::Wait(time) => tokio::time::sleep(*time).await,
-                Step::Edit(patch) => {
-                    let edit = Call::object(Verb::MergePatch, self.set, ("default", "web"), patch.clone());
-                    let edited = self.server.ask("user", &edit);
-                    edited.map_err(|failure| format!("an edit is refused: {}", failure.message))?;
-                }
+                Step::Edit(patch) => self.edit(patch, self.start + run.plan.ends()).await?,
                 Step::SpecifyDelete => self.specify(),
             }
         }
@@ -267,6 +275,21 @@ impl World {
             return Err("writes go on after everything is done".into());
         }
         Ok(())
+    }
+
+    /// Edits of others can be in the way of this one, for as long as there are some.
+    async fn edit(&self, patch: &Value, others_until: Instant) -> Result<(), String> {
+        let edit = Call::object(Verb::MergePatch, self.set, ("default", "web"), patch.clone());
+        loop {
+            match self.server.ask("user", &edit) {
+                Ok(_) => {
+                    self.decide(patch);
+                    return Ok(());
+                }
+                Err(_) if Instant::now() < others_until => tokio::time::sleep(RETRY).await,
+                Err(failure) => return Err(format!("an edit is refused: {}", failure.message)),
+            }
+        }
     }
 
     /// Waits until nothing has moved for long enough, not before `calm`.

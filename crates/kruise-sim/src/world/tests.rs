@@ -26,3 +26,44 @@ fn every_scenario_ends_well_without_faults() {
         assert!(outcome.faults.is_empty(), "{name}: {:?}\n{}", outcome.faults, outcome.log.join("\n"));
     }
 }
+
+/// Nothing but edits that are taken back: some are taken, some refused, and the end is as if there had been none.
+#[test]
+fn edits_that_are_taken_back_leave_nothing_behind() {
+    let flags = Flags::default();
+    let mut struck: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for (number, kind) in
+        (0..8).flat_map(|number| [Kind::CloneSet, Kind::StatefulSet].map(|kind| (number, kind)))
+    {
+        let edits = (0..4).map(|one| {
+            let turn = faults::Turn::Edit(number * 10 + one, Duration::from_secs(15));
+            faults::Fault::AtTime(Duration::from_secs(5 + 20 * one), turn)
+        });
+        let run = Run::new(scenario(kind, "in-place"), number, Plan { faults: edits.collect() });
+
+        let outcome = crate::campaign::judged(&run, &flags);
+
+        assert!(outcome.faults.is_empty(), "{}", crate::campaign::shrink(&run, &flags));
+        for (name, times) in outcome.struck {
+            *struck.entry(name).or_default() += times;
+        }
+    }
+    assert!(struck["edit-taken"] > 10 && struck["edit-refused"] > 5, "{struck:?}");
+}
+
+/// Rollout and autoscaler at the same time.
+#[test]
+fn autoscaler_and_rollout_get_along() {
+    let flags = Flags::default();
+    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+        let scales = [(34, 4), (37, 1), (41, 3), (48, 5), (55, 2)].map(|(at, replicas)| {
+            faults::Fault::AtTime(Duration::from_secs(at), faults::Turn::Scale(replicas))
+        });
+        let run = Run::new(scenario(kind, "in-place"), 5, Plan { faults: scales.to_vec() });
+
+        let outcome = run.go(&flags);
+
+        assert!(outcome.faults.is_empty(), "{}", crate::campaign::shrink(&run, &flags));
+        assert_eq!(outcome.end["spec"]["replicas"], 2);
+    }
+}

@@ -29,6 +29,8 @@ struct Inner {
     /// Faults that have happened, by name.
     struck: BTreeMap<&'static str, u64>,
     held: BTreeMap<&'static str, Instant>,
+    /// Lists of these kinds are as of the first time until the second.
+    stopped: BTreeMap<&'static str, (Instant, Instant)>,
     doubled: Option<Instant>,
     cut: Option<Instant>,
     outage: Option<(u16, Instant)>,
@@ -48,6 +50,7 @@ impl Storm {
             blows: blows.collect(),
             struck: BTreeMap::new(),
             held: BTreeMap::new(),
+            stopped: BTreeMap::new(),
             doubled: None,
             cut: None,
             outage: None,
@@ -79,6 +82,12 @@ impl Storm {
 
     pub fn hold(&self, plural: &'static str, lasts: Duration) {
         self.lock().held.insert(plural, Instant::now() + lasts);
+    }
+
+    /// What is listed stays for so long as it is now.
+    pub fn stop_lists(&self, plural: &'static str, lasts: Duration) {
+        let now = Instant::now();
+        self.lock().stopped.insert(plural, (now, now + lasts));
     }
 
     pub fn double(&self, lasts: Duration) {
@@ -168,6 +177,16 @@ impl Weather for Sky {
         let held = inner.held.get(kind.plural.as_str()).copied();
         let frozen = inner.frozen.filter(|(slot, _)| *slot == self.slot).map(|(_, until)| until);
         held.max(frozen)
+    }
+
+    fn lists_as_of(&mut self, kind: &Kind) -> Option<Instant> {
+        let mut inner = self.storm.lock();
+        let (since, until) = inner.stopped.get(kind.plural.as_str()).copied()?;
+        if until <= Instant::now() {
+            return None;
+        }
+        *inner.struck.entry("old-list").or_default() += 1;
+        Some(since)
     }
 }
 

@@ -16,7 +16,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use requests::{Asked, Step};
+use requests::Step;
 
 /// One server under test, and what its answers said so far.
 struct Side {
@@ -74,16 +74,16 @@ impl Side {
         let path = self.fill(&step.path);
         let body = step.body.as_ref().map(|body| self.fill(&body.to_string())).unwrap_or_default();
         let request = Request::builder()
-            .method(step.asked.method())
+            .method(step.verb.method())
             .uri(path)
-            .header(header::CONTENT_TYPE, step.asked.content())
+            .header(header::CONTENT_TYPE, step.verb.content())
             .header(header::ACCEPT, step.accept)
             .body(Body::from(body.into_bytes()))
             .unwrap();
         let response = self.client.send(request).await.unwrap();
         let code = response.status().as_u16();
         let bytes = response.into_body().collect_bytes().await.unwrap();
-        let bodies: Vec<Value> = if step.asked == Asked::Watch {
+        let bodies: Vec<Value> = if step.verb == Verb::Watch {
             bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
         } else {
             serde_json::from_slice(&bytes).into_iter().collect()

@@ -2,48 +2,16 @@
 //!
 //! `<namespace>`, `<uid of step>` and `<version of step>` are filled in per server.
 
+use kruise_sim::server::Verb;
 use serde_json::{Value, json};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    Get,
-    Watch,
-    Create,
-    Update,
-    JsonPatch,
-    MergePatch,
-    StrategicPatch,
-    Delete,
-}
 
 pub struct Step {
     /// Later steps refer to its answer by this name.
     pub name: &'static str,
-    pub asked: Asked,
+    pub verb: Verb,
     pub path: String,
     pub body: Option<Value>,
     pub accept: &'static str,
-}
-
-impl Asked {
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Get | Self::Watch => "GET",
-            Self::Create => "POST",
-            Self::Update => "PUT",
-            Self::JsonPatch | Self::MergePatch | Self::StrategicPatch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-
-    pub fn content(self) -> &'static str {
-        match self {
-            Self::Get | Self::Watch | Self::Create | Self::Update | Self::Delete => "application/json",
-            Self::JsonPatch => "application/json-patch+json",
-            Self::MergePatch => "application/merge-patch+json",
-            Self::StrategicPatch => "application/strategic-merge-patch+json",
-        }
-    }
 }
 
 const PODS: &str = "/api/v1/namespaces/<namespace>/pods";
@@ -64,9 +32,9 @@ pub fn all() -> Vec<Step> {
     pods.into_iter().chain(others).chain(ours).flatten().collect()
 }
 
-fn step(name: &'static str, asked: Asked, path: impl Into<String>, body: Value) -> Step {
+fn step(name: &'static str, verb: Verb, path: impl Into<String>, body: Value) -> Step {
     let body = Some(body).filter(|body| !body.is_null());
-    Step { name, asked, path: path.into(), body, accept: WHOLE }
+    Step { name, verb, path: path.into(), body, accept: WHOLE }
 }
 
 fn briefly(step: Step) -> Step {
@@ -84,7 +52,7 @@ fn pod(metadata: &Value) -> Value {
 }
 
 fn pods() -> Vec<Step> {
-    use Asked::{Create, Get};
+    use Verb::{Create, Get};
     let a = format!("{PODS}/a");
     vec![
         step("pod", Create, PODS, pod(&json!({"name": "a", "labels": {"one": "1"}, "generateName": "a-"}))),
@@ -108,7 +76,7 @@ fn pods() -> Vec<Step> {
 }
 
 fn pods_patched() -> Vec<Step> {
-    use Asked::{Get, JsonPatch, MergePatch};
+    use Verb::{Get, JsonPatch, MergePatch};
     let a = format!("{PODS}/a");
     vec![
         briefly(step(
@@ -164,7 +132,7 @@ fn pods_patched() -> Vec<Step> {
 
 /// Status and spec, each by its endpoint.
 fn pod_parts() -> Vec<Step> {
-    use Asked::{Get, JsonPatch, MergePatch, StrategicPatch, Update};
+    use Verb::{Get, JsonPatch, MergePatch, StrategicPatch, Update};
     let (a, status) = (format!("{PODS}/a"), format!("{PODS}/a/status"));
     let condition = json!({"type": "InPlaceUpdateReady", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-01T00:00:00Z"});
     vec![
@@ -225,7 +193,7 @@ fn pod_parts() -> Vec<Step> {
 
 /// Deletion in all its forms.
 fn pod_ends() -> Vec<Step> {
-    use Asked::{Create, Delete, Get, JsonPatch, MergePatch};
+    use Verb::{Create, Delete, Get, JsonPatch, MergePatch};
     let (a, bound) = (format!("{PODS}/a"), format!("{PODS}/bound"));
     let delete = json!({"preconditions": {"uid": "<uid of bound>"}, "propagationPolicy": "Background"});
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": "nowhere"});
@@ -278,7 +246,7 @@ fn pod_ends() -> Vec<Step> {
 }
 
 fn pods_resized_and_evicted() -> Vec<Step> {
-    use Asked::{Create, Get, StrategicPatch};
+    use Verb::{Create, Get, StrategicPatch};
     let resized = json!({"resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m"}}});
     let mut sized = pod(&json!({"name": "sized"}));
     sized["spec"]["containers"] =
@@ -303,7 +271,7 @@ fn pods_resized_and_evicted() -> Vec<Step> {
 }
 
 fn claims() -> Vec<Step> {
-    use Asked::{Create, Delete, Get, JsonPatch, MergePatch};
+    use Verb::{Create, Delete, Get, JsonPatch, MergePatch};
     let one = format!("{CLAIMS}/data");
     // Of a class that nobody serves, so that it stays as it is.
     let spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}});
@@ -337,7 +305,7 @@ fn claims() -> Vec<Step> {
 }
 
 fn revisions() -> Vec<Step> {
-    use Asked::{Create, Delete, Get, JsonPatch, MergePatch};
+    use Verb::{Create, Delete, Get, JsonPatch, MergePatch};
     let one = format!("{REVISIONS}/web-1");
     vec![
         step(
@@ -373,7 +341,7 @@ fn revisions() -> Vec<Step> {
 }
 
 fn leases_and_events() -> Vec<Step> {
-    use Asked::{Create, Get, Update};
+    use Verb::{Create, Get, Update};
     let time = "2026-01-01T00:00:00.000000Z";
     let one = format!("{LEASES}/leader");
     let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "acquireTime": time, "renewTime": time, "leaseTransitions": 0});
@@ -412,7 +380,7 @@ fn cloneset(metadata: &Value, more: &Value) -> Value {
 
 /// Ours: made, refused, counted.
 fn clonesets() -> Vec<Step> {
-    use Asked::{Create, MergePatch, StrategicPatch};
+    use Verb::{Create, MergePatch, StrategicPatch};
     let (web, status) = (format!("{CLONESETS}/web"), format!("{CLONESETS}/web/status"));
     let counted = json!({"status": {
         "observedGeneration": 1, "replicas": 3, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 3,
@@ -466,7 +434,7 @@ fn clonesets() -> Vec<Step> {
 
 /// Ours: changed by others, scaled, listed, deleted.
 fn clonesets_end() -> Vec<Step> {
-    use Asked::{Delete, Get, JsonPatch, MergePatch, Update};
+    use Verb::{Delete, Get, JsonPatch, MergePatch, Update};
     let (web, status, scale) =
         (format!("{CLONESETS}/web"), format!("{CLONESETS}/web/status"), format!("{CLONESETS}/web/scale"));
     vec![
@@ -505,7 +473,7 @@ fn clonesets_end() -> Vec<Step> {
 }
 
 fn statefulsets() -> Vec<Step> {
-    use Asked::{Create, Delete, MergePatch};
+    use Verb::{Create, Delete, MergePatch};
     let template = json!({"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]}});
     let spec = json!({"replicas": 2, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template});
     let head = json!({"metadata": {"name": "db"}, "spec": spec});
@@ -516,12 +484,12 @@ fn statefulsets() -> Vec<Step> {
         step("stateful", Create, STATEFULSETS, set),
         step("stateful ends", Delete, &*one, json!({"propagationPolicy": "Background"})),
         step("stateful is let go", MergePatch, &*one, json!({"metadata": {"finalizers": null}})),
-        step("stateful is gone", Asked::Get, &*one, Value::Null),
+        step("stateful is gone", Verb::Get, &*one, Value::Null),
     ]
 }
 
 fn watches() -> Vec<Step> {
-    use Asked::{Create, Delete, MergePatch, Watch};
+    use Verb::{Create, Delete, MergePatch, Watch};
     let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=1";
     let one = format!("{REVISIONS}/w");
     vec![

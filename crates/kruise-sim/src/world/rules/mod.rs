@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::actors::Kinds;
 use super::manager;
 use super::scenario::Kind;
-use crate::server::{Change, GHOST, Object, Observer, Verb, What, resources};
+use crate::server::{Change, GHOST, LATE_GHOST, Object, Observer, Verb, What, resources};
 use facts::{PodFacts, SpecFacts, Stage};
 
 /// In calm weather the manager knows everything that is older than this.
@@ -34,6 +34,8 @@ pub struct Book {
     specs: BTreeMap<String, Vec<SpecFacts>>,
     /// The last time that somebody else disturbed a pod.
     disturbed: Option<Instant>,
+    /// Writes that took a pod out of service when the manager that sent them had been gone for longer than its lease lasts.
+    late_ghosts: u64,
     lag: Duration,
     writes: BTreeMap<String, u64>,
     broken: Vec<String>,
@@ -51,6 +53,7 @@ impl Ledger {
             pods: BTreeMap::new(),
             specs: BTreeMap::new(),
             disturbed: None,
+            late_ghosts: 0,
             lag: KNOWS_AFTER + lag,
             writes: BTreeMap::new(),
             broken: Vec::new(),
@@ -65,9 +68,19 @@ impl Ledger {
         self.lock().broken.clone()
     }
 
+    /// Writes that no budget was charged for, because nothing could have kept them from landing.
+    pub fn late_ghosts(&self) -> u64 {
+        self.lock().late_ghosts
+    }
+
     /// When anything but leases and events was last written.
     pub fn moved(&self) -> Instant {
         self.lock().moved
+    }
+
+    /// Something is wrong that only another one can see.
+    pub fn report(&self, what: String) {
+        self.lock().broken.push(what);
     }
 
     /// Somebody made pods misbehave.
@@ -159,11 +172,11 @@ impl Book {
     fn check_act(&mut self, change: &Change<'_>, old: Option<&PodFacts>, new: &PodFacts) {
         match (change.event.what, change.call.verb, old) {
             // A creation that arrives after its manager stopped waiting is one too many, and is taken back.
-            (What::Added, _, _) if change.who == GHOST => {}
+            (What::Added, _, _) if matches!(change.who, GHOST | LATE_GHOST) => {}
             (What::Added, _, _) => self.check_creation(new),
             (_, Verb::Delete, Some(old)) if old.stage != Stage::Leaves => {
                 self.check_deletion(old);
-                self.check_budget(change.event.object.uid(), old, "deleting");
+                self.charge(change, old, "deleting");
             }
             (What::Modified, _, Some(old)) => {
                 if old.version != new.version {
@@ -171,11 +184,24 @@ impl Book {
                     self.check_update(change.event.object.uid(), old, new);
                 }
                 if old.is_available() && (!new.is_available() || old.version != new.version) {
-                    self.check_budget(change.event.object.uid(), old, "changing");
+                    self.charge(change, old, "changing");
                 }
             }
             (What::Modified | What::Deleted, _, _) => {}
         }
+    }
+
+    /// A write carries no token of the leader that sent it, so one that is older than the lease can still land beside the writes
+    /// of a successor. No precondition on its own pod could refuse it; to the successor it is somebody else's doing.
+    fn charge(&mut self, change: &Change<'_>, old: &PodFacts, what: &str) {
+        if change.who == LATE_GHOST {
+            if old.is_available() {
+                self.late_ghosts += 1;
+                self.disturbed = Some(change.event.at);
+            }
+            return;
+        }
+        self.check_budget(change.event.object.uid(), old, what);
     }
 
     fn claim_changed(&mut self, change: &Change<'_>) {
@@ -210,7 +236,7 @@ impl Book {
 
 /// A manager, or what is left of one.
 fn is_ours(who: &str) -> bool {
-    who == manager::WHO || who == GHOST
+    matches!(who, manager::WHO | GHOST | LATE_GHOST)
 }
 
 /// Whether a pod serves.
@@ -232,3 +258,6 @@ pub fn is_updated(pod: &Object, set: &Object) -> bool {
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

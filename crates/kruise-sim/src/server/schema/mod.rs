@@ -2,6 +2,10 @@
 //!
 //! Not checked: CEL rules, patterns, uniqueness in lists. They only refuse what no scenario sends.
 
+mod edit;
+
+pub use edit::Edit;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
