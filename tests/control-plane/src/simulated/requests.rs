@@ -490,7 +490,7 @@ fn statefulsets() -> Vec<Step> {
 
 fn watches() -> Vec<Step> {
     use Verb::{Create, Delete, MergePatch, Watch};
-    let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=1";
+    let query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=60";
     let one = format!("{REVISIONS}/w");
     vec![
         step(
