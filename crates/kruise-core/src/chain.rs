@@ -75,8 +75,8 @@ pub enum Resource {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// The whole object as JSON; namespace is that of the workload. Text, because a plan may create thousands, and as a tree each
-    /// would take six times the memory.
+    /// The whole object as JSON; namespace is that of the workload. Text, because a plan may create thousands, and a tree of
+    /// small strings is larger and has to be written out in the end anyway.
     Create(Box<str>),
     Patch {
         part: Part,

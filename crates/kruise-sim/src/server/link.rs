@@ -28,24 +28,36 @@ pub enum Fate {
     CrashAfter,
 }
 
-/// Decides about everything that passes. Asked in order, so one seed gives one answer.
+/// Decides about everything that passes. Asked in order, so one seed gives one answer. By itself nothing goes wrong.
 pub trait Weather: Send {
-    fn fate(&mut self, call: &Call) -> Fate;
+    fn fate(&mut self, _: &Call) -> Fate {
+        Fate::Served
+    }
 
     /// From asking to being heard, and from being answered to hearing it.
-    fn latency(&mut self) -> Duration;
+    fn latency(&mut self) -> Duration {
+        Duration::ZERO
+    }
 
     /// From an event to its arrival at a watch.
-    fn event_delay(&mut self, kind: &Kind) -> Duration;
+    fn event_delay(&mut self, _: &Kind) -> Duration {
+        Duration::ZERO
+    }
 
     /// Whether the next event arrives twice.
-    fn doubles_event(&mut self, kind: &Kind) -> bool;
+    fn doubles_event(&mut self, _: &Kind) -> bool {
+        false
+    }
 
     /// Whether a watch breaks off now.
-    fn cuts_watch(&mut self, kind: &Kind) -> bool;
+    fn cuts_watch(&mut self, _: &Kind) -> bool {
+        false
+    }
 
     /// Until when no event of this kind arrives.
-    fn holds_events(&mut self, kind: &Kind) -> Option<Instant>;
+    fn holds_events(&mut self, _: &Kind) -> Option<Instant> {
+        None
+    }
 
     /// The time that a replica has stopped at whose list of this kind is answered now; asked only where the client allows it.
     fn lists_as_of(&mut self, _: &Kind) -> Option<Instant> {
@@ -57,31 +69,7 @@ pub trait Weather: Send {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Calm;
 
-impl Weather for Calm {
-    fn fate(&mut self, _: &Call) -> Fate {
-        Fate::Served
-    }
-
-    fn latency(&mut self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn event_delay(&mut self, _: &Kind) -> Duration {
-        Duration::ZERO
-    }
-
-    fn doubles_event(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn cuts_watch(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn holds_events(&mut self, _: &Kind) -> Option<Instant> {
-        None
-    }
-}
+impl Weather for Calm {}
 
 /// One client's way to the server.
 pub struct Link {

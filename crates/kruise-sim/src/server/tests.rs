@@ -162,26 +162,6 @@ impl Weather for Slow {
     fn fate(&mut self, _: &Call) -> Fate {
         Fate::Ghost(self.0)
     }
-
-    fn latency(&mut self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn event_delay(&mut self, _: &Kind) -> Duration {
-        Duration::ZERO
-    }
-
-    fn doubles_event(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn cuts_watch(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn holds_events(&mut self, _: &Kind) -> Option<tokio::time::Instant> {
-        None
-    }
 }
 
 /// Whose a write is that arrives 40 seconds late, by the time at which its client dies.
@@ -212,30 +192,6 @@ async fn ghost_is_late_only_when_its_client_is_gone_for_longer_than_a_lease() {
 struct Behind(tokio::time::Instant);
 
 impl Weather for Behind {
-    fn fate(&mut self, _: &Call) -> Fate {
-        Fate::Served
-    }
-
-    fn latency(&mut self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn event_delay(&mut self, _: &Kind) -> Duration {
-        Duration::ZERO
-    }
-
-    fn doubles_event(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn cuts_watch(&mut self, _: &Kind) -> bool {
-        false
-    }
-
-    fn holds_events(&mut self, _: &Kind) -> Option<tokio::time::Instant> {
-        None
-    }
-
     fn lists_as_of(&mut self, _: &Kind) -> Option<tokio::time::Instant> {
         Some(self.0)
     }
