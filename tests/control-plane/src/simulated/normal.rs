@@ -48,8 +48,13 @@ fn members(map: Map<String, Value>) -> Map<String, Value> {
             (_, true) => "<time>".into(),
             // The version of a list is that of the whole server, where others write too.
             ("metadata", _) if is_list => continue,
-            // Of a bookmark only metadata counts; the rest are zeros of its type.
-            ("object", _) if is_bookmark => json!({"metadata": normal(value["metadata"].clone())}),
+            // Of a bookmark only metadata counts; the rest are zeros of its type. Its version is that of the
+            // whole server, like that of a list.
+            ("object", _) if is_bookmark => {
+                let mut metadata = normal(value["metadata"].clone());
+                metadata["resourceVersion"] = "<of the server>".into();
+                json!({"metadata": metadata})
+            }
             (_, _) => normal(value),
         };
         // Nothing and an empty list or map are the same to every reader.
