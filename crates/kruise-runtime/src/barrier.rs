@@ -110,6 +110,13 @@ impl Barrier {
         if unsure.is_empty() { Pass::Wait { until } } else { Pass::Ask(unsure) }
     }
 
+    /// Whether the cache still lacks what [`Pass::Ask`] named: while others were read live, the watch may have brought it.
+    pub fn lacks(&self, key: &Key, resource: Resource, object: &Key, seen: &(impl Seen + ?Sized)) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let want = all.get(key).and_then(|awaited| awaited.wants.get(&(resource, object.clone())));
+        want.is_some_and(|want| !is_seen(want, resource, object, seen))
+    }
+
     /// The object is gone for good; so is what it waited for.
     pub fn forget(&self, key: &Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
@@ -250,6 +257,17 @@ mod tests {
 
         assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Ask(vec![(PODS, pod())]));
         assert!(matches!(barrier.pass(&key(), &watched(6)), Pass::Wait { .. }), "not again at once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_watch_brought_meanwhile_is_not_lacking_any_more() {
+        let barrier = Barrier::default();
+        barrier.wrote(&key(), PODS, &pod(), Version(7));
+        barrier.unsure(&key(), PODS, &Key::new("n", "web-b"));
+
+        assert!(barrier.lacks(&key(), PODS, &pod(), &watched(6)));
+        assert!(!barrier.lacks(&key(), PODS, &pod(), &watched(7)));
+        assert!(barrier.lacks(&key(), PODS, &Key::new("n", "web-b"), &watched(7)), "only a live read tells");
     }
 
     #[tokio::test(start_paused = true)]

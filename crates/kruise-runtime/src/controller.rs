@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use kruise_core::chain::{Event, Purpose};
 use kruise_core::ids::PodName;
@@ -27,6 +28,9 @@ const REST: u32 = 25;
 
 /// No rest is longer, however large the object.
 const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// Live reads of one key in flight. A watch that is late is a sign of a busy server: few at once.
+const READS_AT_ONCE: usize = 8;
 
 /// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
 pub trait Planner: Resources + 'static {
@@ -157,11 +161,12 @@ impl<P: Planner> Controller<P> {
             Pass::Open => {}
             Pass::Wait { until } => return (Done::Settled(Some(until)), ResultLabel::RequeueAfter),
             Pass::Ask(objects) => {
-                for (resource, object) in objects {
-                    if let Err(error) = self.read_live(key, resource, &object).await {
-                        tracing::warn!(%key, %error, "live read failed; trying again");
-                        return (Done::Failed, ResultLabel::Error);
-                    }
+                let reads =
+                    objects.into_iter().map(|(resource, object)| self.read_live(key, resource, object));
+                let read = stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect::<()>().await;
+                if let Err(error) = read {
+                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    return (Done::Failed, ResultLabel::Error);
                 }
                 return (Done::Again, ResultLabel::Requeue);
             }
@@ -236,11 +241,14 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    async fn read_live(&self, key: &Key, resource: Resource, object: &Key) -> Result<(), String> {
-        let live = self.caller.read(resource, object).await.map_err(|error| error.to_string())?;
-        self.shared.caches.refresh(resource, object, live.as_deref()).map_err(|error| error.to_string())?;
+    async fn read_live(&self, key: &Key, resource: Resource, object: Key) -> Result<(), String> {
+        if !self.barrier.lacks(key, resource, &object, self.shared.caches.as_ref()) {
+            return Ok(());
+        }
+        let live = self.caller.read(resource, &object).await.map_err(|error| error.to_string())?;
+        self.shared.caches.refresh(resource, &object, live.as_deref()).map_err(|error| error.to_string())?;
         let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
-        self.barrier.found(key, resource, object, found);
+        self.barrier.found(key, resource, &object, found);
         Ok(())
     }
 
