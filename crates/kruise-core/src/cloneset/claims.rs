@@ -1,6 +1,6 @@
 //! Claims of pods: made with them, reused, handed over or cleaned up (CS-60 … CS-64).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use kruise_api::labels;
 use kruise_api::reasons::event;
@@ -20,7 +20,9 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
         return;
     }
     let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
-    for claim in view.claims.iter().filter(|claim| claim.deleted.is_none()) {
+    let holders: HashMap<InstanceId, &PodView> =
+        view.pods.iter().rev().filter_map(|pod| Some((pod.instance_id()?, pod.as_ref()))).collect();
+    for claim in view.claims.values().filter(|claim| claim.deleted.is_none()) {
         let Some(position) = view.owned(claim) else {
             continue;
         };
@@ -28,8 +30,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
         if id.is_some_and(|id| active.contains(id)) {
             continue;
         }
-        let holder = view.pods.iter().find(|pod| id.is_some() && pod.instance_id().as_ref() == id);
-        match holder {
+        match id.and_then(|id| holders.get(id)) {
             Some(pod) => plan.act(hand_over(claim, position, pod)),
             None => plan.act(delete_unless_used(view, claim)),
         }
@@ -42,11 +43,12 @@ pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
     let is_usable = |claim: &Claim| claim.deleted.is_none() && view.owned(claim).is_some();
     let spoiled: BTreeSet<&InstanceId> = view
         .claims
-        .iter()
+        .values()
         .filter(|claim| !is_usable(claim))
         .filter_map(|claim| claim.instance.as_ref())
         .collect();
-    let ids = view.claims.iter().filter(|claim| is_usable(claim)).filter_map(|claim| claim.instance.clone());
+    let ids =
+        view.claims.values().filter(|claim| is_usable(claim)).filter_map(|claim| claim.instance.clone());
     ids.filter(|id| !active.contains(id) && !spoiled.contains(id)).collect()
 }
 
@@ -57,7 +59,7 @@ pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
         .iter()
         .map(|template| (name(view, claim::template_name(template), id), template));
     named
-        .filter(|(name, _)| !view.claims.iter().any(|claim| claim.name == *name))
+        .filter(|(name, _)| !view.claims.contains_key(name))
         .map(|(name, template)| {
             Write::create(Resource::Claim, name.as_str(), &body(view, spec, template, id))
         })
@@ -65,14 +67,19 @@ pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
 }
 
 /// Deletions of an instance's claims, after its pod (CS-47, CS-63).
-pub fn deletions(view: &View, id: Option<&InstanceId>) -> Vec<Write> {
-    let of_pod = view.claims.iter().filter(|claim| {
-        claim.deleted.is_none()
-            && id.is_some()
-            && claim.instance.as_ref() == id
-            && view.owned(claim).is_some()
-    });
-    of_pod.map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid)).collect()
+pub fn deletions(of_instance: &[&Claim]) -> impl Iterator<Item = Write> {
+    of_instance.iter().map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid))
+}
+
+/// Our claims that are not going already, by instance.
+pub fn by_instance(view: &View) -> HashMap<&InstanceId, Vec<&Claim>> {
+    let mut all: HashMap<&InstanceId, Vec<&Claim>> = HashMap::new();
+    for claim in view.claims.values().filter(|claim| claim.deleted.is_none() && view.owned(claim).is_some()) {
+        if let Some(id) = &claim.instance {
+            all.entry(id).or_default().push(claim);
+        }
+    }
+    all
 }
 
 pub fn name(view: &View, template: &str, id: &InstanceId) -> ClaimName {

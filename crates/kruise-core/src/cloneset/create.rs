@@ -11,7 +11,7 @@ use super::spec::{ClaimReuse, Spec};
 use super::view::View;
 use crate::chain::{Chain, Purpose, Resource, Write};
 use crate::gates::Gate;
-use crate::ids::InstanceId;
+use crate::ids::{InstanceId, PodName};
 use crate::lifecycle::State;
 use crate::pod::{Body, string_map};
 use crate::random::Random;
@@ -56,7 +56,7 @@ impl Ids {
             }
             let name = format!("{}-{id}", view.name);
             match pods.get(name.as_str()).map(|pod| pod.deleted) {
-                None if view.strangers.iter().any(|one| one.as_str() == name) => {}
+                None if view.strangers.contains(&PodName::new(name.as_str())) => {}
                 None => self.ready.push(id),
                 // A finished pod keeps its name for good: its claims wait, the new pod gets a new id.
                 Some(None) => {}
@@ -75,7 +75,7 @@ impl Ids {
 /// Ids that a pod or claim carries, whoever owns it (B14, B22).
 fn taken(view: &View) -> BTreeSet<InstanceId> {
     let of_pods = view.pods.iter().filter_map(|pod| pod.instance_id());
-    let of_claims = view.claims.iter().filter_map(|claim| claim.instance.clone());
+    let of_claims = view.claims.values().filter_map(|claim| claim.instance.clone());
     let of_names = view
         .pods
         .iter()
@@ -96,7 +96,7 @@ pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now
         message,
         event::FAILED_CREATE,
     );
-    chain.pod = Some(crate::ids::PodName::new(name));
+    chain.pod = Some(PodName::new(name));
     chain
 }
 

@@ -1,5 +1,7 @@
 //! The order of the steps.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -10,8 +12,9 @@ use super::{claims, revisions, scale, status, update};
 use crate::amount::Rounding;
 use crate::base::begin;
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::claim::Claim;
 use crate::gates::Gate;
-use crate::ids::RevisionHash;
+use crate::ids::{InstanceId, RevisionHash};
 use crate::lifecycle::{AtTarget, State};
 use crate::plan::Plan;
 use crate::pod::PodView;
@@ -32,12 +35,14 @@ pub struct Cx<'a> {
     update_hash: RevisionHash,
     /// Selected once: every step walks over them.
     active: Vec<&'a PodView>,
+    pub claims: HashMap<&'a InstanceId, Vec<&'a Claim>>,
 }
 
 impl<'a> Cx<'a> {
     pub fn of(view: &'a View, spec: &'a Spec, revisions: Revisions<'a>, now: Timestamp) -> Self {
         let update_hash = revisions.update.name.hash();
-        Self { view, spec, revisions, now, update_hash, active: view.active().collect() }
+        let (active, claims) = (view.active().collect(), claims::by_instance(view));
+        Self { view, spec, revisions, now, update_hash, active, claims }
     }
 
     pub fn pods(&self) -> impl Iterator<Item = &'a PodView> {

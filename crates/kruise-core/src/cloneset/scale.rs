@@ -200,7 +200,8 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
             return removal::mark(&edit, pod, purpose, hooks, plan);
         }
     };
-    writes.extend(claims::deletions(cx.view, pod.instance_id().as_ref()));
+    let claims = pod.instance_id().and_then(|id| cx.claims.get(&id));
+    writes.extend(claims.into_iter().flat_map(|of_instance| claims::deletions(of_instance)));
     let (reason, failed) = if purpose == Purpose::Recreate {
         (event::SUCCESSFUL_UPDATE_POD_RECREATE, event::FAILED_UPDATE_POD_RECREATE)
     } else {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::spec::{PreparingDelete, Spec};
 use crate::base::Base;
 use crate::claim::Claim;
-use crate::ids::PodName;
+use crate::ids::{ClaimName, PodName};
 use crate::lifecycle::{State, is_normal};
 use crate::pod::PodView;
 use crate::reader::Fault;
@@ -25,7 +25,7 @@ pub struct View {
     /// Shared, so that it is read once per generation and not once per plan.
     pub spec: Result<Arc<Spec>, Fault>,
     /// All claims of the namespace that carry an instance id and are ours or named like ours, and all that we own.
-    pub claims: Vec<Arc<Claim>>,
+    pub claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// Node name → its labels, only for the topology keys of the template; empty without constraints.
     pub node_labels: BTreeMap<String, BTreeMap<String, String>>,
     /// Pods that a budget refused to have disturbed when it was asked last (B10).
@@ -55,7 +55,7 @@ impl View {
         Self {
             base: Base::of(object),
             spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded).map(Arc::new),
-            claims: Vec::new(),
+            claims: BTreeMap::new(),
             node_labels: BTreeMap::new(),
             denied: BTreeSet::new(),
             seed: 0,

@@ -65,7 +65,7 @@ fn add_claims(stores: &Stores, view: &mut View) {
     }
     let instances = claims.values().filter_map(|claim| claim.view.instance.as_ref());
     view.strangers = instances.filter_map(|id| stranger(stores, view, id.as_str())).collect();
-    view.claims = claims.values().map(|claim| Arc::clone(&claim.view)).collect();
+    view.claims = claims.values().map(|claim| (claim.view.name.clone(), Arc::clone(&claim.view))).collect();
 }
 
 /// A pod of somebody else that has the name of one of our instances (B7).

@@ -41,7 +41,7 @@ pub fn cloneset() -> Fixture {
 impl Planned for View {
     fn assemble(object: &Value, parts: Parts) -> Self {
         let mut view = View::of(object, PreparingDelete::Counted).with(parts.pods, parts.revisions);
-        view.claims = parts.claims;
+        view.claims = parts.claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
         view.gates = parts.gates;
         view.seed = parts.seed;
         view
