@@ -60,8 +60,8 @@ enum Want {
     At(Version),
     /// This object must have left the cache.
     Gone { uid: String },
-    /// The write may or may not have happened.
-    Unsure,
+    /// The write may or may not have happened, or happen until then.
+    Unsure { until: Instant },
 }
 
 impl Barrier {
@@ -75,9 +75,9 @@ impl Barrier {
         self.want(key, resource, object, Want::Gone { uid: uid.to_owned() });
     }
 
-    /// Nobody knows whether a write happened.
-    pub fn unsure(&self, key: &Key, resource: Resource, object: &Key) {
-        self.want(key, resource, object, Want::Unsure);
+    /// Nobody knows whether a write happened or will happen until then: only after that a live read tells.
+    pub fn unsure(&self, key: &Key, resource: Resource, object: &Key, until: Instant) {
+        self.want(key, resource, object, Want::Unsure { until });
     }
 
     /// A live read of what [`Pass::Ask`] named, already brought into the cache.
@@ -100,12 +100,17 @@ impl Barrier {
             all.remove(key);
             return Pass::Open;
         }
+        let now = Instant::now();
+        if let Some(until) = awaited.wants.values().filter_map(Want::doubt).max().filter(|until| now < *until)
+        {
+            return Pass::Wait { until };
+        }
         let until = awaited.since + PATIENCE;
-        if until <= Instant::now() {
-            awaited.since = Instant::now(); // If the live read fails, the next one comes after the same time.
+        if until <= now {
+            awaited.since = now; // If the live read fails, the next one comes after the same time.
             return Pass::Ask(awaited.wants.keys().cloned().collect());
         }
-        let unsure = awaited.wants.iter().filter(|(_, want)| **want == Want::Unsure);
+        let unsure = awaited.wants.iter().filter(|(_, want)| want.doubt().is_some());
         let unsure: Vec<_> = unsure.map(|(at, _)| at.clone()).collect();
         if unsure.is_empty() { Pass::Wait { until } } else { Pass::Ask(unsure) }
     }
@@ -128,18 +133,35 @@ impl Barrier {
         let awaited =
             all.entry(key.clone()).or_insert_with(|| Awaited { wants: BTreeMap::new(), since: now });
         awaited.since = now;
-        awaited.wants.insert((resource, object.clone()), want);
+        let wanted = awaited.wants.entry((resource, object.clone())).or_insert_with(|| want.clone());
+        // What may still land is not forgotten because of another write to the same object.
+        if wanted.doubt() < want.doubt() || wanted.doubt().is_none_or(|until| until <= now) {
+            *wanted = want;
+        }
+    }
+}
+
+impl Want {
+    /// Until when the write may happen, if nobody knows whether it has.
+    fn doubt(&self) -> Option<Instant> {
+        match self {
+            Self::Unsure { until } => Some(*until),
+            Self::At(_) | Self::Gone { .. } => None,
+        }
     }
 }
 
 fn is_seen(want: &Want, resource: Resource, object: &Key, seen: &(impl Seen + ?Sized)) -> bool {
+    if want.doubt().is_some_and(|until| Instant::now() < until) {
+        return false;
+    }
     let Some(watch) = seen.watch(resource) else { return true };
     match want {
         Want::At(version) => {
             watch >= *version || seen.object(resource, object).is_some_and(|(cached, _)| cached >= *version)
         }
         Want::Gone { uid } => seen.object(resource, object).is_none_or(|(_, cached)| cached != *uid),
-        Want::Unsure => false,
+        Want::Unsure { .. } => false,
     }
 }
 
@@ -227,7 +249,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn write_of_unknown_outcome_is_read_live_before_anything_else() {
         let barrier = Barrier::default();
-        barrier.unsure(&key(), PODS, &pod());
+        barrier.unsure(&key(), PODS, &pod(), Instant::now());
 
         assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![(PODS, pod())]));
         barrier.found(&key(), PODS, &pod(), Found::At(Version(12)));
@@ -239,10 +261,28 @@ mod tests {
         );
     }
 
+    /// SM-71: a write that may still land is waited for, whatever else is written or seen, also where there is no cache.
+    #[tokio::test(start_paused = true)]
+    async fn sm_71_write_that_may_still_land_is_not_read_before_it_cannot() {
+        let (barrier, minute) = (Barrier::default(), Duration::from_mins(1));
+        let until = Instant::now() + minute;
+        barrier.unsure(&key(), PODS, &pod(), until);
+        barrier.wrote(&key(), PODS, &pod(), Version(3));
+        barrier.unsure(&Key::new("n", "other"), CLAIMS, &pod(), until);
+
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Wait { until });
+        assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(9)), Pass::Wait { until });
+
+        tokio::time::advance(minute).await;
+        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![(PODS, pod())]));
+        assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(9)), Pass::Open);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn live_read_that_finds_nothing_opens() {
         let barrier = Barrier::default();
-        barrier.unsure(&key(), PODS, &pod());
+        barrier.unsure(&key(), PODS, &pod(), Instant::now());
 
         barrier.found(&key(), PODS, &pod(), Found::Nothing);
 
@@ -263,7 +303,7 @@ mod tests {
     async fn what_the_watch_brought_meanwhile_is_not_lacking_any_more() {
         let barrier = Barrier::default();
         barrier.wrote(&key(), PODS, &pod(), Version(7));
-        barrier.unsure(&key(), PODS, &Key::new("n", "web-b"));
+        barrier.unsure(&key(), PODS, &Key::new("n", "web-b"), Instant::now());
 
         assert!(barrier.lacks(&key(), PODS, &pod(), &watched(6)));
         assert!(!barrier.lacks(&key(), PODS, &pod(), &watched(7)));

@@ -10,13 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ApplyError;
+use super::error::NoAnswer;
 use crate::cache::Version;
 use crate::clock::Clock;
 use crate::{Key, Resource};
 
 /// A write that has not been answered after this long may or may not have happened, but will not happen any more: API servers end
 /// every request after a minute. Whoever gave up sooner could take a second pod out of service before the first write lands.
-const ANSWER_WITHIN: Duration = Duration::from_secs(65);
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(65);
 
 /// How often an allowance is asked for while others spend from the same one.
 const PAYMENTS: u32 = 4;
@@ -142,13 +143,13 @@ impl Caller {
                 version => Ok(Written::At(version)),
             },
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Nothing),
-            Err(error) => Err(ApplyError::of(object, &error)),
+            Err(error) => Err(ApplyError::of_write(object, &error)),
         }
     }
 
     async fn versioned(&self, object: &Key, call: Call) -> Result<Written, ApplyError> {
         let sent = self.send(object, call).await;
-        sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of(object, &error))
+        sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of_write(object, &error))
     }
 
     async fn send(&self, object: &Key, call: Call) -> Result<String, kube::Error> {
@@ -163,7 +164,8 @@ impl Caller {
         match tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await {
             Ok(answer) => answer,
             Err(_) => {
-                Err(kube::Error::Service(format!("no answer about {object} in {ANSWER_WITHIN:?}").into()))
+                let (object, waited) = (object.clone(), ANSWER_WITHIN);
+                Err(kube::Error::Service(Box::new(NoAnswer { object, waited })))
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Why a write did not happen. The variant decides what comes next; nobody parses the text.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use kube::core::Status;
 
+use super::call::ANSWER_WITHIN;
 use crate::Key;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +31,21 @@ pub enum ApplyError {
     #[error("{message}")]
     Denied { message: String },
 
-    /// Nobody knows whether the write happened: a time-out, a broken connection, a server error.
+    /// Nobody knows whether the write happened, but it will not happen any more: a time-out, a server error.
     #[error("{object}: no certain answer: {message}")]
     Unsure { object: Key, message: String },
+
+    /// The connection broke after the request was sent: it may have happened, or happen as long as a server works on a request.
+    #[error("{object}: the connection broke before the answer: {message}")]
+    Broken { object: Key, message: String },
+}
+
+/// A request that was waited for until it could not happen any more.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer about {object} in {waited:?}")]
+pub struct NoAnswer {
+    pub object: Key,
+    pub waited: Duration,
 }
 
 /// What to do with the key, from the easiest to the most careful.
@@ -67,19 +82,41 @@ impl ApplyError {
         }
     }
 
+    /// Reads an answer to a write.
+    pub fn of_write(object: &Key, error: &kube::Error) -> Self {
+        if is_under_way(error) {
+            return Self::Broken { object: object.clone(), message: error.to_string() };
+        }
+        Self::of(object, error)
+    }
+
     pub fn next(&self) -> Next {
         match self {
             Self::Conflict { .. } | Self::Exists { .. } => Next::Replan,
             Self::Busy { after, .. } => Next::After(*after),
             Self::Denied { .. } => Next::After(DENIED),
-            Self::Refused { .. } | Self::Unsure { .. } => Next::BackOff,
+            Self::Refused { .. } | Self::Unsure { .. } | Self::Broken { .. } => Next::BackOff,
         }
     }
 
-    /// Whether the object must be read live before the next plan.
-    pub fn is_unsure(&self) -> bool {
-        matches!(self, Self::Unsure { .. } | Self::Exists { .. })
+    /// If the object must be read live before the next plan: not before this long has passed.
+    pub fn doubt(&self) -> Option<Duration> {
+        match self {
+            Self::Unsure { .. } | Self::Exists { .. } => Some(Duration::ZERO),
+            Self::Broken { .. } => Some(ANSWER_WITHIN),
+            Self::Conflict { .. } | Self::Refused { .. } | Self::Busy { .. } | Self::Denied { .. } => None,
+        }
     }
+}
+
+/// Whether a server may have the request and still work on it. Where no connection came about there was nobody to send it to.
+fn is_under_way(error: &kube::Error) -> bool {
+    let (kube::Error::Service(_) | kube::Error::HyperError(_)) = error else { return false };
+    let is_refused = |cause: &io::Error| cause.kind() == io::ErrorKind::ConnectionRefused;
+    let is_over = |cause: &(dyn Error + 'static)| {
+        cause.is::<NoAnswer>() || cause.downcast_ref().is_some_and(is_refused)
+    };
+    !std::iter::successors(error.source(), |cause| (**cause).source()).any(is_over)
 }
 
 /// A JSON patch whose test failed is answered like an invalid object, but names no field. A merge that carries the uid
@@ -143,8 +180,24 @@ mod tests {
     #[test]
     fn only_answers_that_leave_a_doubt_ask_for_a_live_read() {
         let none = serde_json::json!({});
-        assert!(read(500, "InternalError", &none).is_unsure());
-        assert!(read(409, "AlreadyExists", &none).is_unsure());
-        assert!(!read(403, "Forbidden", &none).is_unsure());
+        assert_eq!(read(500, "InternalError", &none).doubt(), Some(Duration::ZERO));
+        assert_eq!(read(409, "AlreadyExists", &none).doubt(), Some(Duration::ZERO));
+        assert_eq!(read(403, "Forbidden", &none).doubt(), None);
+    }
+
+    /// A broken connection leaves a doubt for as long as a server works on a request; a refused one was never sent, and a
+    /// time-out has been waited for.
+    #[test]
+    fn sm_71_only_what_was_sent_can_still_land() {
+        let of = |error: Box<dyn Error + Send + Sync>| {
+            ApplyError::of_write(&Key::new("n", "a"), &kube::Error::Service(error)).doubt()
+        };
+        let waited = NoAnswer { object: Key::new("n", "a"), waited: ANSWER_WITHIN };
+
+        assert_eq!(of(Box::new(io::Error::from(io::ErrorKind::ConnectionReset))), Some(ANSWER_WITHIN));
+        assert_eq!(of(Box::new(io::Error::from(io::ErrorKind::UnexpectedEof))), Some(ANSWER_WITHIN));
+        assert_eq!(of("something else that broke".into()), Some(ANSWER_WITHIN));
+        assert_eq!(of(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused))), Some(Duration::ZERO));
+        assert_eq!(of(Box::new(waited)), Some(Duration::ZERO));
     }
 }

@@ -138,7 +138,7 @@ impl Applier<'_> {
             Ok(live) if live.as_deref().is_some_and(|text| is_alive(text, uid)) => Ok(()),
             Ok(_) => {
                 // The cache is behind: it is brought up to date before the next plan.
-                self.barrier.unsure(self.key, workload, self.key);
+                self.barrier.unsure(self.key, workload, self.key, Instant::now());
                 Err(ApplyError::Conflict { object: self.key.clone() })
             }
             Err(error) => Err(error),
@@ -224,8 +224,8 @@ impl Applier<'_> {
             Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
             Ok(Written::Nothing) => {}
             Err(error) => {
-                if error.is_unsure() {
-                    self.barrier.unsure(self.key, resource, &object);
+                if let Some(doubt) = error.doubt() {
+                    self.barrier.unsure(self.key, resource, &object, Instant::now() + doubt);
                 }
                 return Err(error);
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::kubelet::Behaviour;
 use crate::rng::Rng;
+use crate::server::Landing;
 use crate::world::Run;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
 use crate::world::scenario::{self, Kind, Scenario};
@@ -20,19 +21,61 @@ const SHARE: u64 = 8;
 
 const WATCHED: [&str; 4] = ["pods", "clonesets", "statefulsets", "controllerrevisions"];
 
+/// One of so many runs loses connections.
+const BROKEN: u64 = 4;
+
 /// The run of this seed.
 pub fn draw(seed: u64) -> Run {
+    let (mut run, mut rng) = usual(seed);
+    let kind = run.scenario.kind;
+    if run.plan.is_taken_back() {
+        run.plan.faults.iter_mut().for_each(|fault| rework(fault, kind, &mut rng));
+        return run;
+    }
+    if rng.one_in(BROKEN) {
+        let count = 1 + rng.below(3);
+        run.plan.faults.extend((0..count).map(|_| connection(&mut rng)));
+    }
+    if rng.one_in(SHARE) {
+        let turn = Turn::Rework(kind, rng.draw(), Duration::from_millis(1 + rng.below(60_000)));
+        run.plan.faults.push(at_some_time(turn, &mut rng));
+    }
+    run
+}
+
+/// Every second edit is one of a template or of ordinals.
+fn rework(fault: &mut Fault, kind: Kind, rng: &mut Rng) {
+    if let Fault::AtTime(_, turn @ Turn::Edit(_, _)) = fault
+        && rng.one_in(2)
+    {
+        *turn = Turn::Rework(kind, rng.draw(), turn.lasts());
+    }
+}
+
+/// The same without what came later, and what that is drawn from: seeds that have found something stay what they are.
+pub(super) fn usual(seed: u64) -> (Run, Rng) {
     let (run, mut rng) = simple(seed);
     if rng.one_in(EDITS_ONLY) {
         let edits = (0..=rng.below(4)).map(|_| at_some_time(edit(&mut rng), &mut rng)).collect();
-        return Run::new(known(&mut rng), seed, Plan { faults: edits });
+        return (Run::new(known(&mut rng), seed, Plan { faults: edits }), rng);
     }
     let mut faults = run.plan.faults.clone();
     faults.extend(others(&mut rng).into_iter().map(|turn| at_some_time(turn, &mut rng)));
-    Run { plan: Plan { faults }, ..run }
+    (Run { plan: Plan { faults }, ..run }, rng)
 }
 
-/// A scenario and faults, and what others are drawn from: seeds that have found something stay what they are.
+/// A connection that breaks or does not come about.
+fn connection(rng: &mut Rng) -> Fault {
+    let blow = match rng.below(6) {
+        0 => Blow::Unreachable,
+        1 => Blow::Reset(Landing::Never),
+        2 => Blow::Reset(Landing::AtOnce),
+        _ => Blow::Reset(Landing::After(Duration::from_millis(rng.below(60_000)))),
+    };
+    Fault::AtWrite(1 + rng.below(WRITES), blow)
+}
+
+/// The first part of that.
 pub(super) fn simple(seed: u64) -> (Run, Rng) {
     let mut rng = Rng::new(seed ^ 0x5eed);
     let scenario = if rng.one_in(3) { scenario::random(&mut rng) } else { known(&mut rng) };

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::server::Landing;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
-use crate::world::scenario::{Kind, scenario};
+use crate::world::scenario::{Kind, Step, scenario};
 use crate::world::{Flags, Lease};
 
 /// The smallest scenario of each kind; `make sim` does all of them.
@@ -47,7 +48,7 @@ fn shrinking_keeps_what_a_failure_needs() {
         .map(|(at, blow)| Fault::AtWrite(2 + u64::try_from(at).unwrap(), blow))
         .collect();
     // A scenario that can never reach its goal fails without any fault.
-    run.scenario.steps.push(crate::world::scenario::Step::Edit(crate::world::scenario::replicas(9)));
+    run.scenario.steps.push(Step::Edit(crate::world::scenario::replicas(9)));
 
     let story = shrink(&run, &Flags::default());
 
@@ -72,6 +73,58 @@ fn sm_27_late_writes_restart_nothing_that_serves() {
             let late = Plan::crash(write, Blow::Ghost(Duration::from_secs(35)));
             ends_well(&Run::new(scenario(kind, "rollback"), 255, late), &flags);
         }
+    }
+}
+
+/// The connection breaks at the write that takes the first pod out of service, which happens 0.4 seconds later, when the user
+/// has asked for the deletion of another pod: nothing is planned before the first is certain, so only one is down at a time.
+#[test]
+fn sm_71_late_write_of_a_broken_connection_takes_no_second_pod_out_of_service() {
+    /// The user asks for another pod than the one that is updated first.
+    const SEED: u64 = 3;
+    let flags = Flags::default();
+    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+        let mut deletion = scenario(kind, "in-place");
+        deletion.steps.truncate(2);
+        deletion.steps.extend([Step::Wait(Duration::from_millis(60)), Step::SpecifyDelete, Step::Settle]);
+        let calm = Story::of(&Run::new(deletion.clone(), SEED, Plan::default()), &flags);
+        let edit = calm.log.iter().position(|line| line.contains(" user ") && line.contains("merge-patch"));
+        let is_drain =
+            |line: &&String| is_counted(line) && line.contains(" pods ") && line.contains("/status");
+        let drain = calm.log.iter().skip(edit.unwrap()).position(|line| is_drain(&line)).unwrap();
+        let before = calm.log.iter().take(edit.unwrap() + drain).filter(is_counted).count();
+        let number = 1 + u64::try_from(before).unwrap();
+        // Nothing that the manager tries succeeds before the user has decided.
+        let refused = (1..9).map(|more| Fault::AtWrite(number + more, Blow::Refused(500)));
+        let late = Fault::AtWrite(number, Blow::Reset(Landing::After(Duration::from_millis(400))));
+        let faults = std::iter::once(late).chain(refused).collect();
+
+        ends_well(&Run::new(deletion, SEED, Plan { faults }), &flags);
+    }
+}
+
+/// A write of a manager that faults count.
+fn is_counted(line: &&String) -> bool {
+    line.contains(" manager ") && !line.contains(" leases ") && !line.contains(" events ")
+}
+
+/// A connection that breaks is waited for, whether the write has happened or not. Where none comes about nothing was sent, and it
+/// is tried again at once.
+#[test]
+fn sm_71_broken_connection_is_waited_for_and_a_refused_one_is_not() {
+    let flags = Flags::default();
+    let last_write = |blow: Blow| {
+        let run = Run::new(scenario(Kind::CloneSet, "create"), 1, Plan::crash(3, blow));
+        let story = Story::of(&run, &flags);
+        assert!(story.faults.is_empty(), "{story}");
+        let last = story.log.iter().rfind(is_counted).unwrap();
+        last.split_whitespace().next().unwrap().parse::<f64>().unwrap()
+    };
+
+    assert!(last_write(Blow::Unreachable) < 15.0);
+    for landing in [Landing::Never, Landing::AtOnce, Landing::After(Duration::from_secs(50))] {
+        let last = last_write(Blow::Reset(landing));
+        assert!((65.0..90.0).contains(&last), "{landing:?}: {last}");
     }
 }
 
@@ -103,7 +156,7 @@ fn seed_5001887_late_drain_takes_no_second_pod_out_of_service() {
 /// The same of a CloneSet, as it was found with seed 22001390.
 #[test]
 fn seed_22001390_late_drain_takes_no_second_pod_out_of_service() {
-    ends_well(&draw(22_001_390), &Flags::default());
+    ends_well(&draw::usual(22_001_390).0, &Flags::default());
 }
 
 /// A write of a rollout arrives when the manager that sent it has lost the lead for longer than a lease, whichever write it is: nobody
@@ -116,10 +169,7 @@ fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
         let calm = Story::of(&Run::new(scenario(kind, "rollback"), 255, Plan::default()), &flags);
         let edit = calm.log.iter().position(|line| line.contains(" user ") && line.contains("merge-patch"));
         let edited: f64 = calm.log[edit.unwrap()].split_whitespace().next().unwrap().parse().unwrap();
-        let counts = |line: &&String| {
-            line.contains(" manager ") && !line.contains("leases") && !line.contains("events")
-        };
-        let before = calm.log[..edit.unwrap()].iter().filter(counts).count();
+        let before = calm.log[..edit.unwrap()].iter().filter(is_counted).count();
         for write in before + 1..=before + 6 {
             let faults = vec![
                 Fault::AtWrite(u64::try_from(write).unwrap(), Blow::Ghost(Duration::from_secs(50))),
@@ -139,11 +189,22 @@ fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
 /// The first of three creations is lost, and before the manager gives it up the user wants none: the others are not begun.
 #[test]
 fn seed_31000101_plan_that_waited_in_vain_is_not_gone_on_with() {
-    ends_well(&draw(31_000_101), &Flags::default());
+    ends_well(&draw::usual(31_000_101).0, &Flags::default());
 }
 
 /// The clock goes back by four minutes while a pod starts: its node goes on when the clock is where it was.
 #[test]
 fn seed_33002064_pod_that_starts_while_the_clock_goes_back_is_waited_for() {
-    ends_well(&draw(33_002_064), &Flags::default());
+    ends_well(&draw::usual(33_002_064).0, &Flags::default());
+}
+
+/// A policy is edited and taken back: what admission had added because of it goes, too.
+#[test]
+fn seed_51012532_default_that_came_with_an_edit_goes_with_it() {
+    let (run, flags) = (draw::usual(51_012_532).0, Flags::default());
+    assert_eq!(title(&run), "CloneSet/surge");
+
+    let outcome = judged(&run, &flags);
+
+    assert!(outcome.faults.is_empty(), "{}", shrink(&run, &flags));
 }

@@ -1,9 +1,9 @@
 //! The lens: a service between the client and the door of the server.
 
 use std::convert::Infallible;
+use std::io;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -81,8 +81,7 @@ pub fn client(door: Door, bug: Option<&'static Bug>) -> kube::Client {
     match bug {
         Some(bug) => {
             let spectacles = Spectacles { door, bug };
-            let answer =
-                move |request: Request<Body>| spectacles.clone().answer(request).map(Ok::<_, Infallible>);
+            let answer = move |request: Request<Body>| spectacles.clone().answer(request);
             kube::Client::new(tower::service_fn(answer), "default")
         }
         None => door.client(),
@@ -114,7 +113,7 @@ impl Ask {
 }
 
 impl Spectacles {
-    async fn answer(self, request: Request<Body>) -> Response<Content> {
+    async fn answer(self, request: Request<Body>) -> io::Result<Response<Content>> {
         let (parts, body) = request.into_parts();
         let bytes = body.collect_bytes().await.unwrap_or_default();
         let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
@@ -124,7 +123,7 @@ impl Spectacles {
             return self.pass(parts, bytes).await;
         }
         match self.bug.lens {
-            Lens::Forgets(which) if which(&ask) => believed(&ask),
+            Lens::Forgets(which) if which(&ask) => Ok(believed(&ask)),
             Lens::Sends { which, change } if which(&ask) => {
                 change(&mut ask.body);
                 self.pass(parts, Bytes::from(ask.body.to_string())).await
@@ -136,12 +135,12 @@ impl Spectacles {
                 self.pass(parts, changed).await
             }
             lens @ (Lens::Sees { .. } | Lens::Overlooks(_)) if is_watch => {
-                watched(self.pass(parts, bytes).await, ask.plural, lens)
+                Ok(watched(self.pass(parts, bytes).await?, ask.plural, lens))
             }
             lens @ (Lens::Sees { .. } | Lens::Overlooks(_)) if !ask.is_write() => {
-                read(self.pass(parts, bytes).await, &ask.plural, lens).await
+                Ok(read(self.pass(parts, bytes).await?, &ask.plural, lens).await)
             }
-            Lens::Hears(lens) => heard(self.pass(parts, bytes).await, lens).await,
+            Lens::Hears(lens) => Ok(heard(self.pass(parts, bytes).await?, lens).await),
             Lens::Forgets(_)
             | Lens::Sends { .. }
             | Lens::Doubles { .. }
@@ -150,12 +149,8 @@ impl Spectacles {
         }
     }
 
-    async fn pass(mut self, parts: http::request::Parts, body: Bytes) -> Response<Content> {
-        let request = Request::from_parts(parts, Body::from(body.to_vec()));
-        match self.door.call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+    async fn pass(mut self, parts: http::request::Parts, body: Bytes) -> io::Result<Response<Content>> {
+        self.door.call(Request::from_parts(parts, Body::from(body.to_vec()))).await
     }
 }
 

@@ -3,7 +3,7 @@
 
 use kruise_core::admission::pod::Steps;
 use kruise_core::cloneset::admission::Named;
-use kruise_core::gates::Gates;
+use kruise_core::gates::{Gate, Gates};
 use kruise_core::persistentpodstate::placement::{chosen, place, target_of};
 use kruise_core::persistentpodstate::{Supported, Target};
 use kruise_manager::admission::{self, Facts, pods_to_look_up};
@@ -26,7 +26,8 @@ pub enum Admission {
 impl State {
     /// From now on our webhooks are asked.
     pub fn admit_by_ours(&mut self) {
-        self.admission = Admission::Ours(Box::default());
+        let gates = Gates::default().with(Gate::StatefulSetStartOrdinal).with(Gate::VerticalScaling);
+        self.admission = Admission::Ours(Box::new(gates));
     }
 
     /// Changes a new object, or a new state of one, as our webhooks ask for it.

@@ -22,10 +22,23 @@ pub enum Fate {
     AnswerLost,
     /// Takes effect this much later, and is never answered: the write of a client that is gone or deposed.
     Ghost(Duration),
+    /// The connection breaks before the answer, and the client hears of that at once.
+    Reset(Landing),
+    /// Nobody takes the connection: nothing is sent, and the client hears of that at once.
+    Unreachable,
     /// The client dies before the request leaves it.
     CrashBefore,
     /// The client dies after the request took effect and before it hears of it.
     CrashAfter,
+}
+
+/// What becomes of a request whose connection breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    Never,
+    AtOnce,
+    /// The server has it and works on it for so long.
+    After(Duration),
 }
 
 /// Decides about everything that passes. Asked in order, so one seed gives one answer. By itself nothing goes wrong.

@@ -30,7 +30,7 @@ pub use admission::Admission;
 pub use builtin::CLAIM_PROTECTION;
 pub use delete::{FOREGROUND, ORPHAN};
 pub use failure::{Cause, Failure};
-pub use link::{Calm, Fate, Link, Weather};
+pub use link::{Calm, Fate, Landing, Link, Weather};
 pub use request::{Call, Options, Part, Shape, Trial, Verb};
 pub use resources::{Kind, KindId};
 pub use schema::Edit;

@@ -1,6 +1,7 @@
 //! The server under a real client: HTTP requests in, HTTP answers out, by way of a link.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use super::Server;
 use super::failure::Failure;
-use super::link::{Fate, Link};
+use super::link::{Fate, Landing, Link};
 use super::request::{Call, Verb};
 use super::watch;
 
@@ -43,32 +44,47 @@ impl Door {
         kube::Client::new(self.clone(), "default")
     }
 
-    async fn answer(self, request: Request<Body>) -> Response<Content> {
+    async fn answer(self, request: Request<Body>) -> io::Result<Response<Content>> {
         if self.link.is_dead() {
             return std::future::pending().await;
         }
         let (parts, body) = request.into_parts();
         let body = body.collect_bytes().await.unwrap_or_default();
         if parts.uri.path() == "/version" {
-            return version();
+            return Ok(version());
         }
         let call = match Call::read(&parts, &body) {
             Ok(call) => call,
-            Err(failure) => return refuse(&failure),
+            Err(failure) => return Ok(refuse(&failure)),
         };
         wait(self.link.latency()).await;
         if self.link.is_dead() {
             return std::future::pending().await;
         }
-        match self.link.fate(&call) {
+        let fate = self.link.fate(&call);
+        self.suffer(fate, call).await
+    }
+
+    async fn suffer(self, fate: Fate, call: Call) -> io::Result<Response<Content>> {
+        match fate {
             Fate::Served => {
                 let response = self.serve(&self.by_replica(call));
                 wait(self.link.latency()).await;
-                if self.link.is_dead() { std::future::pending().await } else { response }
+                if self.link.is_dead() { std::future::pending().await } else { Ok(response) }
             }
             Fate::Refused(failure) => {
                 wait(self.link.latency()).await;
-                refuse(&failure)
+                Ok(refuse(&failure))
+            }
+            Fate::Unreachable => Err(io::ErrorKind::ConnectionRefused.into()),
+            Fate::Reset(landing) => {
+                match landing {
+                    Landing::Never => {}
+                    Landing::AtOnce => drop(self.serve(&call)),
+                    Landing::After(delay) => self.haunt(call, delay),
+                }
+                wait(self.link.latency()).await;
+                Err(io::ErrorKind::ConnectionReset.into())
             }
             Fate::Lost => std::future::pending().await,
             Fate::AnswerLost => {
@@ -76,13 +92,7 @@ impl Door {
                 std::future::pending().await
             }
             Fate::Ghost(delay) => {
-                let (server, link) = (self.server.clone(), Arc::clone(&self.link));
-                tokio::spawn(async move {
-                    tokio::time::sleep(delay).await;
-                    let is_late = lease::Timings::default().duration < link.dead_for();
-                    // Nobody hears the answer, whatever it is.
-                    drop(server.ask(if is_late { LATE_GHOST } else { GHOST }, &call));
-                });
+                self.haunt(call, delay);
                 std::future::pending().await
             }
             Fate::CrashBefore => {
@@ -95,6 +105,17 @@ impl Door {
                 std::future::pending().await
             }
         }
+    }
+
+    /// The request takes effect later, whatever its client does until then.
+    fn haunt(&self, call: Call, delay: Duration) {
+        let (server, link) = (self.server.clone(), Arc::clone(&self.link));
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            let is_late = lease::Timings::default().duration < link.dead_for();
+            // Nobody hears the answer, whatever it is.
+            drop(server.ask(if is_late { LATE_GHOST } else { GHOST }, &call));
+        });
     }
 
     /// A list may be answered by a replica that lags behind, as far as its client allows that.
@@ -167,15 +188,15 @@ fn respond(code: u16, body: Content) -> Response<Content> {
 
 impl tower::Service<Request<Body>> for Door {
     type Response = Response<Content>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let door = self.clone();
-        Box::pin(async move { Ok(door.answer(request).await) })
+        Box::pin(door.answer(request))
     }
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::World;
+use super::scenario::Kind;
+use super::{World, revert, rework};
 use crate::rng::Rng;
 use crate::server::{Call, Edit, Part, Verb};
 
-/// Fields that are not edited by lot: the rules of the simulator do not know what these ask for.
+/// Fields that are not edited by their schema: it says nothing about templates, few numbers of ordinals mean anything, and what
+/// a policy lets go of does not come back.
 const LEFT_ALONE: [&str; 5] = [
     "template",
     "volumeClaimTemplates",
@@ -29,58 +31,64 @@ pub struct Edits {
 }
 
 impl World {
-    /// One edit, taken back after this long. There is one at a time: whoever takes back the first of two would take back the
-    /// second, too.
+    /// One edit of a field that the schema describes, taken back after this long.
     pub(super) fn edit_by_lot(&self, seed: u64, lasts: Duration) {
+        let spec = self.set.custom().and_then(|custom| custom.schema.field("spec"));
+        let Some(edit) = spec.and_then(|spec| spec.edit(&mut Rng::new(seed), &LEFT_ALONE)) else { return };
+        self.make("edit-taken", Verb::MergePatch, patch(&edit), lasts);
+    }
+
+    /// One edit of a template or of ordinals, taken back after this long.
+    pub(super) fn rework_by_lot(&self, kind: Kind, seed: u64, lasts: Duration) {
+        let Some(spec) = self.spec() else { return };
+        let rework = rework::drawn(kind, &spec, &mut Rng::new(seed));
+        let changed = rework.applied_to(&spec);
+        if changed != spec {
+            let operation = json!([{"op": "replace", "path": "/spec", "value": changed}]);
+            self.make(rework.name, Verb::JsonPatch, operation, lasts);
+        }
+    }
+
+    /// There is one at a time: whoever takes back the first of two would take back the second, too.
+    fn make(&self, name: &'static str, verb: Verb, body: Value, lasts: Duration) {
         if self.edits.lock().unwrap_or_else(PoisonError::into_inner).is_under_way {
             return;
         }
-        let spec = self.set.custom().and_then(|custom| custom.schema.field("spec"));
-        let Some(edit) = spec.and_then(|spec| spec.edit(&mut Rng::new(seed), &LEFT_ALONE)) else { return };
         let Some(before) = self.spec() else { return };
         let version = self.server.lock().store.version();
-        if let Err(failure) = self.patch(Verb::MergePatch, patch(&edit)) {
+        if let Err(failure) = self.patch(verb, body) {
             self.storm.strike("edit-refused");
             if self.server.lock().store.version() != version {
                 self.ledger.report(format!("a refused edit changed something: {}", failure.message));
             }
             return;
         }
-        self.storm.strike("edit-taken");
+        self.storm.strike(name);
         *self.edits.lock().unwrap_or_else(PoisonError::into_inner) =
             Edits { is_under_way: true, decided: Vec::new() };
         let (world, after) = (self.clone(), self.spec().unwrap_or_default());
         tokio::spawn(async move {
             tokio::time::sleep(lasts).await;
-            world.take_back(&edit, &before, &after);
+            world.take_back(&before, &after);
         });
     }
 
     /// Puts back what was changed, unless somebody has decided otherwise since.
-    fn take_back(&self, edit: &Edit, before: &Value, after: &Value) {
+    fn take_back(&self, before: &Value, after: &Value) {
         let decided = std::mem::take(&mut *self.edits.lock().unwrap_or_else(PoisonError::into_inner)).decided;
         let Some(now) = self.spec() else { return };
-        // The first name on the way that was not there before takes everything below with it.
-        let lengths = 1..=edit.path.len();
-        let was = |length: usize| before.pointer(&pointer(edit.path.iter().take(length)));
-        let length = lengths.clone().find(|length| was(*length).is_none()).unwrap_or(edit.path.len());
-        let place = pointer(edit.path.iter().take(length));
-        let is_decided = decided.iter().any(|patch| patch.pointer(&format!("/spec{place}")).is_some());
-        let is_back = now.pointer(&place) == before.pointer(&place);
-        if is_decided || is_back || now.pointer(&place) != after.pointer(&place) {
+        let decided: Vec<&Value> = decided.iter().filter_map(|patch| patch.get("spec")).collect();
+        let wanted = revert::without(before, after, &now, &decided);
+        if wanted == now {
             return;
         }
-        let path = format!("/spec{place}");
-        let operation = match before.pointer(&place) {
-            Some(value) => json!({"op": "replace", "path": path, "value": value}),
-            None => json!({"op": "remove", "path": path}),
-        };
+        let operation = json!({"op": "replace", "path": "/spec", "value": wanted});
         if let Err(failure) = self.patch(Verb::JsonPatch, json!([operation])) {
-            self.ledger.report(format!("an edit of {path} cannot be taken back: {}", failure.message));
+            self.ledger.report(format!("an edit cannot be taken back: {}", failure.message));
         }
     }
 
-    /// The workload's user changes something: that stays.
+    /// The workload's user or an autoscaler changes something: that stays.
     pub(super) fn decide(&self, patch: &Value) {
         self.edits.lock().unwrap_or_else(PoisonError::into_inner).decided.push(patch.clone());
     }
@@ -88,8 +96,11 @@ impl World {
     /// What an autoscaler does.
     pub(super) fn scale(&self, replicas: u32) {
         let body = json!({"spec": {"replicas": replicas}});
-        let call = Call::object(Verb::MergePatch, self.set, ("default", "web"), body).part(Part::Scale);
-        drop(self.server.ask("autoscaler", &call));
+        let call =
+            Call::object(Verb::MergePatch, self.set, ("default", "web"), body.clone()).part(Part::Scale);
+        if self.server.ask("autoscaler", &call).is_ok() {
+            self.decide(&body);
+        }
     }
 
     fn patch(&self, verb: Verb, body: Value) -> Result<(), crate::server::Failure> {
@@ -106,8 +117,4 @@ impl World {
 fn patch(edit: &Edit) -> Value {
     let inner = edit.path.iter().rev().fold(edit.value.clone(), |value, name| json!({name: value}));
     json!({"spec": inner})
-}
-
-fn pointer<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    names.fold(String::new(), |path, name| path + "/" + name)
 }

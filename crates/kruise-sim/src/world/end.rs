@@ -70,6 +70,8 @@ fn drop_times(value: &mut Value) {
             for name in ["lastTransitionTime", "lastUpdateTime", "observedGeneration", "message"] {
                 map.shift_remove(name);
             }
+            // A list that has become empty again says what no list says.
+            map.retain(|_, one| one.as_array().is_none_or(|list| !list.is_empty()));
             let inner: &mut Map<String, Value> = map;
             inner.values_mut().for_each(drop_times);
         }
@@ -95,6 +97,9 @@ pub fn goal(server: &Server, scenario: &Scenario) -> Result<(), String> {
     let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);
     if (ready, all) != (wanted, wanted) {
         return Err(format!("{ready} of {all} pods are available, {wanted} are wanted"));
+    }
+    if let Some(other) = pods.iter().find(|pod| !super::rules::is_wanted(pod, scenario.kind, set)) {
+        return Err(format!("pod {} is not wanted", other.str("/metadata/name")));
     }
     if number("/status/observedGeneration") != number("/metadata/generation") {
         return Err("the status does not speak of the newest generation".into());

@@ -84,6 +84,7 @@ impl Fates {
                 });
             }
             Turn::Edit(seed, lasts) => self.world.edit_by_lot(*seed, *lasts),
+            Turn::Rework(kind, seed, lasts) => self.world.rework_by_lot(*kind, *seed, *lasts),
             Turn::Scale(replicas) => self.world.scale(*replicas),
             Turn::DeletePod(grace) => self.delete_pod(*grace),
             Turn::Evict => {

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::scenario::Kind;
 use crate::kubelet::{Behaviour, Rule, Which};
+use crate::server::Landing;
 
 /// What goes wrong in one run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,6 +34,10 @@ pub enum Blow {
     AnswerLost,
     /// Effect after this long, no answer.
     Ghost(Duration),
+    /// The connection breaks.
+    Reset(Landing),
+    /// No connection.
+    Unreachable,
 }
 
 /// What happens to the world.
@@ -63,6 +69,8 @@ pub enum Turn {
     Label,
     /// A user makes the edit of this number and takes it back after so long.
     Edit(u64, Duration),
+    /// The same of a template or of ordinals.
+    Rework(Kind, u64, Duration),
     /// An autoscaler wants so many replicas.
     Scale(u32),
 }
@@ -84,6 +92,10 @@ impl Fault {
                 Blow::Lost => "lost",
                 Blow::AnswerLost => "answer-lost",
                 Blow::Ghost(_) => "ghost",
+                Blow::Reset(Landing::Never) => "reset",
+                Blow::Reset(Landing::AtOnce) => "reset-after",
+                Blow::Reset(Landing::After(_)) => "reset-ghost",
+                Blow::Unreachable => "unreachable",
             },
             Self::AtTime(_, turn) => match turn {
                 Turn::Hold(_, _) => "hold-events",
@@ -99,6 +111,7 @@ impl Fault {
                 Turn::Evict => "pod-evicted",
                 Turn::Label => "pod-labelled",
                 Turn::Edit(_, _) => "edit",
+                Turn::Rework(_, _, _) => "rework",
                 Turn::Scale(_) => "autoscaled",
             },
         }
@@ -107,12 +120,24 @@ impl Fault {
     /// When it is over, if it has a time.
     pub fn ends(&self) -> Duration {
         match self {
-            Self::AtWrite(_, Blow::Ghost(delay)) => *delay,
-            Self::AtWrite(
-                _,
-                Blow::CrashBefore | Blow::CrashAfter | Blow::Refused(_) | Blow::Lost | Blow::AnswerLost,
-            ) => Duration::ZERO,
+            Self::AtWrite(_, blow) => blow.lands_after(),
             Self::AtTime(at, turn) => *at + turn.lasts(),
+        }
+    }
+}
+
+impl Blow {
+    /// How long after it was sent the write takes effect.
+    fn lands_after(self) -> Duration {
+        match self {
+            Self::Ghost(delay) | Self::Reset(Landing::After(delay)) => delay,
+            Self::CrashBefore
+            | Self::CrashAfter
+            | Self::Refused(_)
+            | Self::Lost
+            | Self::AnswerLost
+            | Self::Reset(Landing::Never | Landing::AtOnce)
+            | Self::Unreachable => Duration::ZERO,
         }
     }
 }
@@ -125,7 +150,8 @@ impl Turn {
             | Self::Outage(_, lasts)
             | Self::Freeze(lasts)
             | Self::Knob(_, lasts)
-            | Self::Edit(_, lasts) => *lasts,
+            | Self::Edit(_, lasts)
+            | Self::Rework(_, _, lasts) => *lasts,
             Self::Lag(_, lasts) => *lasts * 2,
             // Whoever waits for a time of day waits until the clock is where it was.
             Self::ClockJump(seconds) => Duration::from_secs(seconds.min(&0).unsigned_abs()),
@@ -150,6 +176,7 @@ impl Turn {
             | Self::Evict
             | Self::Label
             | Self::Edit(_, _)
+            | Self::Rework(_, _, _)
             | Self::Scale(_) => Duration::ZERO,
         }
     }
@@ -158,7 +185,8 @@ impl Turn {
 impl Plan {
     /// Nothing happens but edits that are taken back: the end is to be as if they had never been made.
     pub fn is_taken_back(&self) -> bool {
-        let is_edit = |fault: &Fault| matches!(fault, Fault::AtTime(_, Turn::Edit(_, _)));
+        let is_edit =
+            |fault: &Fault| matches!(fault, Fault::AtTime(_, Turn::Edit(_, _) | Turn::Rework(_, _, _)));
         !self.faults.is_empty() && self.faults.iter().all(is_edit)
     }
 
@@ -181,8 +209,7 @@ impl Plan {
     /// How far behind the manager's knowledge may be, beyond the usual.
     pub fn lag(&self) -> Duration {
         let lag = |fault: &Fault| match fault {
-            Fault::AtWrite(_, Blow::Ghost(delay)) => *delay,
-            Fault::AtWrite(_, _) => Duration::ZERO,
+            Fault::AtWrite(_, blow) => blow.lands_after(),
             Fault::AtTime(_, turn) => turn.lag(),
         };
         self.faults.iter().map(lag).sum()

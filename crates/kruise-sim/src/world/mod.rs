@@ -8,6 +8,8 @@ pub mod end;
 mod fates;
 pub mod faults;
 pub mod manager;
+mod revert;
+mod rework;
 pub mod rules;
 pub mod scenario;
 pub mod weather;
@@ -44,6 +46,9 @@ const STILL: Duration = Duration::from_mins(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// A run that has not settled by then never will.
 const TOO_LONG: Duration = Duration::from_hours(2);
+
+/// What workloads of these worlds may use besides what is on by itself; [`admission`](crate::server) knows the same.
+const GATES: &str = "--feature-gates=StatefulSetStartOrdinal=true,InPlaceWorkloadVerticalScaling=true";
 
 /// Everything that decides a run.
 #[derive(Clone)]
@@ -100,8 +105,8 @@ impl Default for Flags {
     fn default() -> Self {
         Self {
             // Looked at less often than usual: nothing else in a run is so frequent.
-            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s"])),
-            alone: Arc::new(Settings::read(&["--enable-leader-election=false"])),
+            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s", GATES])),
+            alone: Arc::new(Settings::read(&["--enable-leader-election=false", GATES])),
         }
     }
 }

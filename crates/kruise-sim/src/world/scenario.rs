@@ -170,6 +170,9 @@ fn edit(rng: &mut Rng) -> Value {
     }
 }
 
+/// A label that only edits by lot give to pods.
+pub const VERSION_LABEL: &str = "edited";
+
 /// The image that no node can pull.
 pub const BAD_IMAGE: &str = "bad:1";
 

@@ -51,6 +51,37 @@ fn edits_that_are_taken_back_leave_nothing_behind() {
     assert!(struck["edit-taken"] > 10 && struck["edit-refused"] > 5, "{struck:?}");
 }
 
+/// The same of templates, claim templates and ordinals, good ones and bad ones: each kind of edit is made, everything converges
+/// after the last one is taken back, and the end is as if there had been none.
+#[test]
+fn as_16_as_24_as_25_edits_of_templates_and_ordinals_leave_nothing_behind() {
+    let flags = Flags::default();
+    let mut struck: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let names = ["in-place", "recreate", "claims", "surge", "hooks", "partition"];
+    for (number, kind, name) in (0..)
+        .zip(names)
+        .flat_map(|(number, name)| [Kind::CloneSet, Kind::StatefulSet].map(|kind| (number, kind, name)))
+    {
+        let edits = (0..4).map(|one| {
+            let turn = faults::Turn::Rework(kind, number * 10 + one, Duration::from_secs(10 + 5 * one));
+            faults::Fault::AtTime(Duration::from_secs(20 + 30 * one), turn)
+        });
+        let run = Run::new(scenario(kind, name), number, Plan { faults: edits.collect() });
+
+        let outcome = crate::campaign::judged(&run, &flags);
+
+        assert!(outcome.faults.is_empty(), "{}", crate::campaign::shrink(&run, &flags));
+        for (what, times) in outcome.struck {
+            *struck.entry(what).or_default() += times;
+        }
+    }
+    for what in
+        ["image", "bad-image", "environment", "label", "resources", "claims", "reserved", "start", "refused"]
+    {
+        assert!(struck.contains_key(format!("edit-{what}").as_str()), "{what}: {struck:?}");
+    }
+}
+
 /// Rollout and autoscaler at the same time.
 #[test]
 fn autoscaler_and_rollout_get_along() {

@@ -144,6 +144,8 @@ impl Weather for Sky {
             Blow::Lost => Fate::Lost,
             Blow::AnswerLost => Fate::AnswerLost,
             Blow::Ghost(delay) => Fate::Ghost(delay),
+            Blow::Reset(landing) => Fate::Reset(landing),
+            Blow::Unreachable => Fate::Unreachable,
         }
     }
 

@@ -14,7 +14,7 @@ impl Book {
         let specified = count(self.active(&new.owner).filter(|(_, pod)| pod.specified));
         let fits = |spec: &SpecFacts| match spec.kind {
             Kind::CloneSet => there < spec.replicas + spec.max_surge + specified.max(named(spec)),
-            Kind::StatefulSet => new.ordinal().is_some_and(|ordinal| ordinal < spec.replicas),
+            Kind::StatefulSet => new.ordinal().is_some_and(|ordinal| spec.wants(ordinal)),
         };
         if !asked.is_empty() && !asked.iter().any(fits) {
             self.broken
@@ -39,7 +39,10 @@ impl Book {
         }
         let asked = self.asked(&pod.owner);
         let there = count(self.active(&pod.owner));
-        let is_asked = |spec: &SpecFacts| is_surplus(spec, pod, there) || pod.version != spec.version;
+        // Volumes of a pod cannot change: one that lacks a claim or has one too many makes room for another pod.
+        let is_asked = |spec: &SpecFacts| {
+            is_surplus(spec, pod, there) || pod.version != spec.version || pod.claims != spec.claims
+        };
         if !asked.is_empty() && !asked.iter().any(|spec| is_asked(spec) || is_named(spec, pod)) {
             self.broken.push(format!("pod {} was deleted though nobody asked for it", pod.name));
         }
@@ -54,11 +57,11 @@ impl Book {
         }
         let asked = self.asked(&old.owner);
         let there = count(self.active(&old.owner));
-        let known = self.pods.iter().any(|(other, pod)| other != uid && pod.version == new.version);
-        if !asked.iter().any(|spec| spec.version == new.version) && !known && !asked.is_empty() {
+        let known = self.pods.iter().any(|(other, pod)| other != uid && pod.runs == new.runs);
+        if !asked.iter().any(|spec| spec.runs == new.runs) && !known && !asked.is_empty() {
             self.broken.push(format!("pod {} was changed to something that nobody asked for", old.name));
         }
-        if asked.iter().any(|spec| spec.version == new.version) && !self.is_disturbed() {
+        if asked.iter().any(|spec| spec.runs == new.runs) && !self.is_disturbed() {
             self.check_partition(old, &asked, there);
         }
     }
@@ -79,7 +82,9 @@ impl Book {
             }
             match spec.kind {
                 Kind::CloneSet => spec.partition < old_of(&spec.version),
-                Kind::StatefulSet => pod.ordinal().is_some_and(|ordinal| spec.partition <= ordinal),
+                Kind::StatefulSet => {
+                    pod.ordinal().is_some_and(|ordinal| spec.partition <= spec.below(ordinal))
+                }
             }
         };
         if !asked.is_empty() && !asked.iter().any(respects) {
@@ -136,7 +141,7 @@ fn is_named(spec: &SpecFacts, pod: &PodFacts) -> bool {
 fn is_surplus(spec: &SpecFacts, pod: &PodFacts, there: i64) -> bool {
     match spec.kind {
         Kind::CloneSet => spec.replicas < there,
-        Kind::StatefulSet => pod.ordinal().is_some_and(|ordinal| spec.replicas <= ordinal),
+        Kind::StatefulSet => pod.ordinal().is_some_and(|ordinal| !spec.wants(ordinal)),
     }
 }
 

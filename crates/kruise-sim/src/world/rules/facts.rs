@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::server::Object;
-use crate::world::scenario::Kind;
+use crate::world::scenario::{Kind, VERSION_LABEL};
 
 /// One pod as it is.
 #[derive(Debug, Clone)]
@@ -14,7 +14,11 @@ pub struct PodFacts {
     pub name: String,
     pub owner: String,
     /// What its containers run: image and environment.
+    pub runs: String,
+    /// That, and what can change without a restart: the label and the resources that edits change.
     pub version: String,
+    /// Names of the claim templates that it has claims of.
+    pub claims: Vec<String>,
     pub stage: Stage,
     pub specified: bool,
     pub instance: String,
@@ -33,7 +37,7 @@ pub enum Stage {
 }
 
 /// What a workload asked for, from some instant on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SpecFacts {
     pub kind: Kind,
     pub since: Instant,
@@ -41,8 +45,13 @@ pub struct SpecFacts {
     pub partition: i64,
     pub max_unavailable: i64,
     pub max_surge: i64,
+    pub runs: String,
     pub version: String,
+    pub claims: Vec<String>,
     pub named: Vec<String>,
+    /// The first ordinal, and those that are skipped, from and to.
+    pub start: i64,
+    pub reserved: Vec<(i64, i64)>,
 }
 
 impl PodFacts {
@@ -59,7 +68,11 @@ impl PodFacts {
         Self {
             name: pod.str("/metadata/name").to_owned(),
             owner: owner.unwrap_or_default().to_owned(),
-            version: version(pod.value.get("spec").unwrap_or(&Value::Null)),
+            runs: runs(pod.value.get("spec")),
+            version: version(Some(&pod.value)),
+            claims: names(pod.value.pointer("/spec/volumes"), |one| {
+                one.get("persistentVolumeClaim").and_then(|_| one.get("name"))
+            }),
             stage: if pod.is_deleting() {
                 Stage::Leaves
             } else if matches!(pod.str("/status/phase"), "Failed" | "Succeeded") {
@@ -117,10 +130,55 @@ impl SpecFacts {
                 .and_then(|value| amount(value, replicas))
                 .unwrap_or(usual),
             max_surge: rolling("maxSurge").and_then(|value| amount(value, replicas)).unwrap_or(0),
-            version: version(at("/spec/template/spec").unwrap_or(&Value::Null)),
+            runs: runs(at("/spec/template/spec")),
+            version: version(at("/spec/template")),
+            claims: names(at("/spec/volumeClaimTemplates"), |one| one.pointer("/metadata/name")),
+            start: at("/spec/ordinals/start").and_then(Value::as_i64).unwrap_or(0),
+            reserved: reserved(at("/spec/reserveOrdinals")),
             named: named.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }
+}
+
+impl SpecFacts {
+    /// Whether a StatefulSet has a pod of this ordinal (AS-16).
+    pub fn wants(&self, ordinal: i64) -> bool {
+        self.start <= ordinal && !self.is_reserved(ordinal) && self.below(ordinal) < self.replicas
+    }
+
+    /// How many pods have a lower ordinal.
+    pub fn below(&self, ordinal: i64) -> i64 {
+        let below = (self.start..ordinal).filter(|one| !self.is_reserved(*one)).count();
+        i64::try_from(below).unwrap_or(i64::MAX)
+    }
+
+    fn is_reserved(&self, ordinal: i64) -> bool {
+        self.reserved.iter().any(|(from, to)| (*from..=*to).contains(&ordinal))
+    }
+
+    /// Whether it asks for the same as another one.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Self { since: other.since, ..self.clone() } == *other
+    }
+}
+
+fn reserved(list: Option<&Value>) -> Vec<(i64, i64)> {
+    let range = |one: &Value| match one.as_str() {
+        Some(text) => {
+            let (from, to) = text.split_once('-')?;
+            Some((from.parse().ok()?, to.parse().ok()?))
+        }
+        None => one.as_i64().map(|only| (only, only)),
+    };
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(range).collect()
+}
+
+/// Sorted.
+fn names(list: Option<&Value>, name: impl Fn(&Value) -> Option<&Value>) -> Vec<String> {
+    let all = list.and_then(Value::as_array).into_iter().flatten();
+    let mut names: Vec<String> = all.filter_map(|one| Some(name(one)?.as_str()?.to_owned())).collect();
+    names.sort();
+    names
 }
 
 /// Percentages are rounded up: what a rule allows is never less than what any planner may do.
@@ -140,9 +198,21 @@ fn condition<'a>(pod: &'a Object, kind: &str) -> Option<&'a str> {
     found.get("status").and_then(Value::as_str)
 }
 
-fn version(spec: &Value) -> String {
+/// Of a pod or a template.
+fn version(object: Option<&Value>) -> String {
+    let label = object.and_then(|object| object.pointer("/metadata/labels")?.get(VERSION_LABEL)?.as_str());
+    let mut text = runs(object.and_then(|object| object.get("spec"))) + label.unwrap_or_default();
+    let containers = object.and_then(|object| object.pointer("/spec/containers")?.as_array());
+    for container in containers.into_iter().flatten() {
+        let amount = container.pointer("/resources/requests/cpu").and_then(Value::as_str);
+        text = text + ";" + amount.unwrap_or_default();
+    }
+    text
+}
+
+fn runs(spec: Option<&Value>) -> String {
     let mut text = String::new();
-    for container in spec.get("containers").and_then(Value::as_array).into_iter().flatten() {
+    for container in spec.and_then(|spec| spec.get("containers")?.as_array()).into_iter().flatten() {
         text += container.get("image").and_then(Value::as_str).unwrap_or_default();
         for variable in container.get("env").and_then(Value::as_array).into_iter().flatten() {
             text += " ";

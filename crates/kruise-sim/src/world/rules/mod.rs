@@ -131,14 +131,7 @@ impl Book {
         let uid = event.object.uid().to_owned();
         let facts = SpecFacts::read(kind, &event.object, event.at);
         let all = self.specs.entry(uid).or_default();
-        let is_same = all.last().is_some_and(|last| {
-            last.replicas == facts.replicas
-                && last.version == facts.version
-                && (last.partition, last.max_unavailable, last.max_surge)
-                    == (facts.partition, facts.max_unavailable, facts.max_surge)
-                && last.named == facts.named
-        });
-        if !is_same {
+        if !all.last().is_some_and(|last| last.is_same(&facts)) {
             all.push(facts);
         }
     }
@@ -179,11 +172,11 @@ impl Book {
                 self.charge(change, old, "deleting");
             }
             (What::Modified, _, Some(old)) => {
-                if old.version != new.version {
+                if old.runs != new.runs {
                     self.check_drained(old);
                     self.check_update(change.event.object.uid(), old, new);
                 }
-                if old.is_available() && (!new.is_available() || old.version != new.version) {
+                if old.is_available() && (!new.is_available() || old.runs != new.runs) {
                     self.charge(change, old, "changing");
                 }
             }
@@ -252,6 +245,15 @@ pub fn is_over(pod: &Object) -> bool {
 /// Whether a pod runs what its workload's template says.
 pub fn is_updated(pod: &Object, set: &Object) -> bool {
     PodFacts::read(pod).version == SpecFacts::read(Kind::CloneSet, set, Instant::now()).version
+}
+
+/// Whether a workload of this kind has a pod of that name.
+pub fn is_wanted(pod: &Object, kind: Kind, set: &Object) -> bool {
+    let spec = SpecFacts::read(kind, set, Instant::now());
+    match kind {
+        Kind::CloneSet => true,
+        Kind::StatefulSet => PodFacts::read(pod).ordinal().is_some_and(|ordinal| spec.wants(ordinal)),
+    }
 }
 
 /// Text of a member, for messages.
