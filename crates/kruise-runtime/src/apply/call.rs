@@ -161,13 +161,9 @@ impl Caller {
             .header(header::USER_AGENT, &self.user_agent)
             .body(call.body.into_bytes())
             .map_err(kube::Error::HttpError)?;
-        match tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let (object, waited) = (object.clone(), ANSWER_WITHIN);
-                Err(kube::Error::Service(Box::new(NoAnswer { object, waited })))
-            }
-        }
+        let answer = tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await;
+        let none = || NoAnswer { object: object.clone(), waited: ANSWER_WITHIN };
+        answer.unwrap_or_else(|_| Err(kube::Error::Service(Box::new(none()))))
     }
 }
 

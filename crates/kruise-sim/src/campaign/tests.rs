@@ -92,7 +92,7 @@ fn sm_71_late_write_of_a_broken_connection_takes_no_second_pod_out_of_service() 
         let is_drain =
             |line: &&String| is_counted(line) && line.contains(" pods ") && line.contains("/status");
         let drain = calm.log.iter().skip(edit.unwrap()).position(|line| is_drain(&line)).unwrap();
-        let before = calm.log.iter().take(edit.unwrap() + drain).filter(is_counted).count();
+        let before = calm.log.iter().take(edit.unwrap() + drain).filter(|line| is_counted(line)).count();
         let number = 1 + u64::try_from(before).unwrap();
         // Nothing that the manager tries succeeds before the user has decided.
         let refused = (1..9).map(|more| Fault::AtWrite(number + more, Blow::Refused(500)));
@@ -104,7 +104,7 @@ fn sm_71_late_write_of_a_broken_connection_takes_no_second_pod_out_of_service() 
 }
 
 /// A write of a manager that faults count.
-fn is_counted(line: &&String) -> bool {
+fn is_counted(line: &str) -> bool {
     line.contains(" manager ") && !line.contains(" leases ") && !line.contains(" events ")
 }
 
@@ -117,7 +117,7 @@ fn sm_71_broken_connection_is_waited_for_and_a_refused_one_is_not() {
         let run = Run::new(scenario(Kind::CloneSet, "create"), 1, Plan::crash(3, blow));
         let story = Story::of(&run, &flags);
         assert!(story.faults.is_empty(), "{story}");
-        let last = story.log.iter().rfind(is_counted).unwrap();
+        let last = story.log.iter().rfind(|line| is_counted(line)).unwrap();
         last.split_whitespace().next().unwrap().parse::<f64>().unwrap()
     };
 
@@ -169,7 +169,7 @@ fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
         let calm = Story::of(&Run::new(scenario(kind, "rollback"), 255, Plan::default()), &flags);
         let edit = calm.log.iter().position(|line| line.contains(" user ") && line.contains("merge-patch"));
         let edited: f64 = calm.log[edit.unwrap()].split_whitespace().next().unwrap().parse().unwrap();
-        let before = calm.log[..edit.unwrap()].iter().filter(is_counted).count();
+        let before = calm.log[..edit.unwrap()].iter().filter(|line| is_counted(line)).count();
         for write in before + 1..=before + 6 {
             let faults = vec![
                 Fault::AtWrite(u64::try_from(write).unwrap(), Blow::Ghost(Duration::from_secs(50))),
@@ -207,4 +207,11 @@ fn seed_51012532_default_that_came_with_an_edit_goes_with_it() {
     let outcome = judged(&run, &flags);
 
     assert!(outcome.faults.is_empty(), "{}", shrink(&run, &flags));
+}
+
+/// The second manager dies before its first write: for the time of two leases nothing moves, and it is not over.
+#[test]
+fn seed_70001111_two_leases_run_out_before_anything_moves() {
+    let faults = vec![Fault::AtWrite(8, Blow::CrashAfter), Fault::AtWrite(9, Blow::CrashBefore)];
+    ends_well(&Run::new(scenario(Kind::CloneSet, "create"), 70_001_111, Plan { faults }), &Flags::default());
 }

@@ -118,8 +118,12 @@ impl Run {
 
     /// How long nothing moves when it is over.
     fn quiet(&self) -> Duration {
-        let crashes_only = self.plan.faults.iter().all(|fault| fault.name().starts_with("crash"));
-        if crashes_only { QUIET } else { QUIET_AFTER_FAULTS }
+        // After two crashes in a row two leases have to run out before anything moves.
+        match self.plan.faults.as_slice() {
+            [] => QUIET,
+            [crash] if crash.name().starts_with("crash") => QUIET,
+            [..] => QUIET_AFTER_FAULTS,
+        }
     }
 
     /// Runs to the end on this thread.
