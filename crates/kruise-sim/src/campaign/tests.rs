@@ -215,3 +215,13 @@ fn seed_70001111_two_leases_run_out_before_anything_moves() {
     let faults = vec![Fault::AtWrite(8, Blow::CrashAfter), Fault::AtWrite(9, Blow::CrashBefore)];
     ends_well(&Run::new(scenario(Kind::CloneSet, "create"), 70_001_111, Plan { faults }), &Flags::default());
 }
+
+/// A bad image is taken back while the partition keeps one pod of an older revision: the bad one is kept, as it was asked for.
+#[test]
+fn seed_72001671_partition_keeps_a_pod_of_a_bad_edit() {
+    let at = |seconds, turn| Fault::AtTime(Duration::from_secs_f64(seconds), turn);
+    let rework = Turn::Rework(Kind::CloneSet, 12_942_832_966_241_365_094, Duration::from_secs_f64(42.425));
+    let (mut run, _) = draw::simple(72_001_671);
+    run.plan.faults = vec![at(127.376, rework)];
+    ends_well(&run, &Flags::default());
+}

@@ -4,7 +4,7 @@ use kruise_api::labels::{CLONESET_INSTANCE_ID, STATEFULSET_POD_NAME};
 use serde_json::{Map, Value, json};
 
 use super::actors::Kinds;
-use super::scenario::{Kind, Scenario};
+use super::scenario::{BAD_IMAGE, Kind, Scenario};
 use crate::server::{Object, Server, resources};
 
 /// The state at the end: the workload's spec and status, its pods and claims, each list sorted.
@@ -95,7 +95,12 @@ pub fn goal(server: &Server, scenario: &Scenario) -> Result<(), String> {
     let ready = pods.iter().filter(|pod| super::rules::is_available(pod)).count();
     let ready = i64::try_from(ready).unwrap_or(i64::MAX);
     let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-    if (ready, all) != (wanted, wanted) {
+    let partition = number("/spec/updateStrategy/rollingUpdate/partition").unwrap_or(0).min(wanted);
+    // A partition keeps pods of an older revision, also where that is a bad edit which was taken back.
+    let is_bad = |pod: &&&std::sync::Arc<Object>| pod.str("/spec/containers/0/image") == BAD_IMAGE;
+    let bad = pods.iter().filter(is_bad).filter(|pod| !super::rules::is_updated(pod, set)).count();
+    let serving = wanted - i64::try_from(bad).unwrap_or(0).min(partition);
+    if (ready, all) != (serving, wanted) {
         return Err(format!("{ready} of {all} pods are available, {wanted} are wanted"));
     }
     if let Some(other) = pods.iter().find(|pod| !super::rules::is_wanted(pod, scenario.kind, set)) {
@@ -104,17 +109,14 @@ pub fn goal(server: &Server, scenario: &Scenario) -> Result<(), String> {
     if number("/status/observedGeneration") != number("/metadata/generation") {
         return Err("the status does not speak of the newest generation".into());
     }
-    let partition = number("/spec/updateStrategy/rollingUpdate/partition").unwrap_or(0);
     let updated =
         i64::try_from(pods.iter().filter(|pod| super::rules::is_updated(pod, set)).count()).unwrap_or(0);
     // A partition that is raised later brings nobody back.
-    if updated < wanted - partition.min(wanted) {
-        return Err(format!(
-            "{updated} pods are updated, at least {} should be",
-            wanted - partition.min(wanted)
-        ));
+    if updated < wanted - partition {
+        return Err(format!("{updated} pods are updated, at least {} should be", wanted - partition));
     }
-    for (field, expected) in [("replicas", wanted), ("readyReplicas", wanted), ("updatedReplicas", updated)] {
+    for (field, expected) in [("replicas", wanted), ("readyReplicas", serving), ("updatedReplicas", updated)]
+    {
         let said = number(&format!("/status/{field}")).unwrap_or(0);
         if said != expected {
             return Err(format!("status.{field} is {said} instead of {expected}"));
