@@ -1,18 +1,19 @@
 //! Claims of pods: made with them, reused, handed over or cleaned up (CS-60 … CS-64).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::labels;
 use kruise_api::reasons::event;
 use serde_json::{Value, json};
 
+use super::plan::Cx;
 use super::spec::{ClaimReuse, Spec};
 use super::view::View;
 use crate::chain::{Act, Chain, Op, Part, Patch, Purpose, Resource, Write};
 use crate::claim::{self, Claim};
 use crate::ids::{ClaimName, InstanceId, PodName};
 use crate::plan::Plan;
-use crate::pod::{PodView, string_map};
+use crate::pod::{Phase, PodView, string_map};
 
 /// CS-60: without reuse, claims without an active pod go: with their pod if it still exists, else at once.
 pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
@@ -20,7 +21,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
         return;
     }
     let active: BTreeSet<InstanceId> = view.active().filter_map(PodView::instance_id).collect();
-    let holders: HashMap<InstanceId, &PodView> =
+    let holders: BTreeMap<InstanceId, &PodView> =
         view.pods.iter().rev().filter_map(|pod| Some((pod.instance_id()?, pod.as_ref()))).collect();
     for claim in view.claims.values().filter(|claim| claim.deleted.is_none()) {
         let Some(position) = view.owned(claim) else {
@@ -52,11 +53,12 @@ pub fn without_active_pod(view: &View) -> BTreeSet<InstanceId> {
     ids.filter(|id| !active.contains(id) && !spoiled.contains(id)).collect()
 }
 
-/// Creations of the claims that an instance still lacks, in template order.
-pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
+/// Creations of the claims of these templates that an instance still lacks, in template order.
+pub fn missing(view: &View, spec: &Spec, id: &InstanceId, which: impl Fn(&&Value) -> bool) -> Vec<Write> {
     let named = spec
         .claim_templates
         .iter()
+        .filter(which)
         .map(|template| (name(view, claim::template_name(template), id), template));
     named
         .filter(|(name, _)| !view.claims.contains_key(name))
@@ -66,14 +68,31 @@ pub fn missing(view: &View, spec: &Spec, id: &InstanceId) -> Vec<Write> {
         .collect()
 }
 
+/// Claims that pending pods lost are made again, as AS-35 has it: a creation that lands late may find that its claim, which had no pod,
+/// is cleaned up already, and without it the pod would wait for ever.
+pub fn restore(cx: &Cx<'_>, plan: &mut Plan) {
+    if cx.spec.claim_templates.is_empty() {
+        return;
+    }
+    for pod in cx.pods().filter(|pod| pod.phase == Phase::Pending) {
+        let Some(id) = pod.instance_id().filter(|_| !plan.acts_on(&pod.name)) else { continue };
+        let is_mounted = |template: &&Value| {
+            let name = claim::template_name(template);
+            pod.claim_volumes.iter().any(|volume| &**volume == name)
+        };
+        let chain = Chain::other(Purpose::Claims, missing(cx.view, cx.spec, &id, is_mounted));
+        plan.act(Chain { failed: Some(event::FAILED_CREATE), ..chain });
+    }
+}
+
 /// Deletions of an instance's claims, after its pod (CS-47, CS-63).
 pub fn deletions(of_instance: &[&Claim]) -> impl Iterator<Item = Write> {
     of_instance.iter().map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid))
 }
 
 /// Our claims that are not going already, by instance.
-pub fn by_instance(view: &View) -> HashMap<&InstanceId, Vec<&Claim>> {
-    let mut all: HashMap<&InstanceId, Vec<&Claim>> = HashMap::new();
+pub fn by_instance(view: &View) -> BTreeMap<&InstanceId, Vec<&Claim>> {
+    let mut all: BTreeMap<&InstanceId, Vec<&Claim>> = BTreeMap::new();
     for claim in view.claims.values().filter(|claim| claim.deleted.is_none() && view.owned(claim).is_some()) {
         if let Some(id) = &claim.instance {
             all.entry(id).or_default().push(claim);

@@ -88,7 +88,7 @@ fn taken(view: &View) -> BTreeSet<InstanceId> {
 /// The chain that creates one pod: its claims first, those that exist are kept.
 pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Chain {
     let name = format!("{}-{id}", view.name);
-    let mut writes = claims::missing(view, spec, id);
+    let mut writes = claims::missing(view, spec, id, |_| true);
     writes.push(Write::create(Resource::Pod, &name, &pod(view, spec, revision, id, now)));
     let message = format!("created pod {name}");
     let mut chain = Chain::other(Purpose::Create, writes).telling(

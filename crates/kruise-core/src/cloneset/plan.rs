@@ -1,6 +1,6 @@
 //! The order of the steps.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -35,7 +35,7 @@ pub struct Cx<'a> {
     update_hash: RevisionHash,
     /// Selected once: every step walks over them.
     active: Vec<&'a PodView>,
-    pub claims: HashMap<&'a InstanceId, Vec<&'a Claim>>,
+    pub claims: BTreeMap<&'a InstanceId, Vec<&'a Claim>>,
 }
 
 impl<'a> Cx<'a> {
@@ -74,6 +74,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         update::update(&cx, &mut plan);
         scale::drop_broken(&cx, &mut plan);
         refresh(&cx, &mut plan);
+        claims::restore(&cx, &mut plan);
         trim(&cx, &mut plan);
         plan.act_if(revisions::truncate(view, spec, revisions));
     }

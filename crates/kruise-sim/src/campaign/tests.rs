@@ -225,3 +225,9 @@ fn seed_72001671_partition_keeps_a_pod_of_a_bad_edit() {
     run.plan.faults = vec![at(127.376, rework)];
     ends_well(&run, &Flags::default());
 }
+
+/// A creation lands late, when its claim has been cleaned up because it had no pod: the claim is made again.
+#[test]
+fn seed_73000248_late_pod_gets_its_claim_back() {
+    ends_well(&draw(73_000_248), &Flags::default());
+}

@@ -117,6 +117,30 @@ fn cs_62_claims_are_made_before_the_pod_and_replace_volumes_of_their_name() {
     );
 }
 
+/// As AS-35 for a StatefulSet: the claim of a late pod was cleaned up before the pod came.
+#[test]
+fn cs_62_claim_that_a_pending_pod_lost_is_made_again() {
+    let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-aaaaa"}}]);
+    let pod = || new().instance("aaaaa").phase("Pending").set("/spec/volumes", volume.clone());
+    let made = |fixture: Fixture| {
+        let plan = fixture.plan();
+        let writes = plan.chains.iter().flat_map(|chain| &chain.writes);
+        writes
+            .filter(|write| write.act.created().is_some())
+            .map(|write| write.name.clone())
+            .collect::<Vec<_>>()
+    };
+
+    assert_eq!(made(with_claims().pods([pod()])), ["data-web-aaaaa"]);
+    assert_eq!(made(reusing().pods([pod()])), ["data-web-aaaaa"]);
+    assert!(made(with_claims().pods([pod()]).claims([claim("aaaaa")])).is_empty(), "it is there");
+    assert!(made(with_claims().pods([pod().phase("Running")])).is_empty(), "it runs without it");
+    assert!(
+        made(with_claims().pods([pod().set("/spec/volumes", json!([]))])).is_empty(),
+        "it was made without claims"
+    );
+}
+
 #[test]
 fn cs_63_a_deleted_pod_takes_its_claims_along_in_both_modes() {
     for fixture in [with_claims(), reusing()] {
