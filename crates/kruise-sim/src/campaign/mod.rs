@@ -48,6 +48,7 @@ pub fn run_seeds(first: u64, until: Until, progress: &Progress, flags: &Flags) -
             let outcome = judged(&run, flags);
             progress.count(&run, &outcome);
             if !outcome.faults.is_empty() {
+                println!("seed {seed} failed; its story comes at the end");
                 stories.push(shrink(&run, flags));
             }
         }

@@ -198,15 +198,26 @@ fn seed_33002064_pod_that_starts_while_the_clock_goes_back_is_waited_for() {
     ends_well(&draw::usual(33_002_064).0, &Flags::default());
 }
 
+/// A run of nothing but edits ends as if they had never been made.
+fn ends_as_without_edits(run: &Run, name: &str) {
+    assert_eq!(title(run), name);
+    let flags = Flags::default();
+
+    let outcome = judged(run, &flags);
+
+    assert!(outcome.faults.is_empty(), "{}", shrink(run, &flags));
+}
+
 /// A policy is edited and taken back: what admission had added because of it goes, too.
 #[test]
 fn seed_51012532_default_that_came_with_an_edit_goes_with_it() {
-    let (run, flags) = (draw::usual(51_012_532).0, Flags::default());
-    assert_eq!(title(&run), "CloneSet/surge");
+    ends_as_without_edits(&draw::usual(51_012_532).0, "CloneSet/surge");
+}
 
-    let outcome = judged(&run, &flags);
-
-    assert!(outcome.faults.is_empty(), "{}", shrink(&run, &flags));
+/// A hook is edited in and taken back: the label that it has put on a pod stays.
+#[test]
+fn seed_80006775_label_of_a_hook_outlives_it() {
+    ends_as_without_edits(&draw(80_006_775), "StatefulSet/rollback");
 }
 
 /// The second manager dies before its first write: for the time of two leases nothing moves, and it is not over.

@@ -33,7 +33,7 @@ pub use failure::{Cause, Failure};
 pub use link::{Calm, Fate, Landing, Link, Weather};
 pub use request::{Call, Options, Part, Shape, Trial, Verb};
 pub use resources::{Kind, KindId};
-pub use schema::Edit;
+pub use schema::{DRAWN, Edit};
 pub use service::{Door, GHOST, LATE_GHOST};
 pub use state::{Answer, Change, Entry, Now, Observer, State, seconds};
 pub use store::{Event, Name, Object, Store, What};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::actors::Kinds;
 use super::scenario::{BAD_IMAGE, Kind, Scenario};
-use crate::server::{Object, Server, resources};
+use crate::server::{DRAWN, Object, Server, resources};
 
 /// The state at the end: the workload's spec and status, its pods and claims, each list sorted.
 pub fn state(server: &Server, scenario: &Scenario) -> Value {
@@ -43,6 +43,8 @@ fn plain(object: &Object) -> Value {
     if let Some(labels) = labels.as_object_mut() {
         labels.shift_remove(CLONESET_INSTANCE_ID);
         labels.shift_remove(STATEFULSET_POD_NAME);
+        // Put there by a hook that somebody edited in: such a label is its owner's to take off, also when the hook is gone.
+        labels.shift_remove(DRAWN);
         labels.sort_keys();
     }
     let mut spec = object.value.get("spec").cloned().unwrap_or_default();

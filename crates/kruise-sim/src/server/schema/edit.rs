@@ -10,7 +10,7 @@ const DEPTH: usize = 4;
 /// Ways that end at a field without values of its own are tried again.
 const TRIES: usize = 8;
 /// A key and a text that nothing else has.
-const DRAWN: &str = "drawn";
+pub const DRAWN: &str = "drawn";
 
 /// One field, by its names from the top, and what it is to be.
 #[derive(Debug, Clone, PartialEq)]

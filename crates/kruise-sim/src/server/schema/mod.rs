@@ -4,7 +4,7 @@
 
 mod edit;
 
-pub use edit::Edit;
+pub use edit::{DRAWN, Edit};
 
 use std::collections::BTreeMap;
 
