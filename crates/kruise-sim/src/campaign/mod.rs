@@ -62,7 +62,13 @@ pub fn run_seeds(first: u64, until: Until, progress: &Progress, flags: &Flags) -
 pub(crate) fn judged(run: &Run, flags: &Flags) -> Outcome {
     let mut outcome = run.go(flags);
     if outcome.faults.is_empty() && run.plan.is_taken_back() {
-        let calm = Run { plan: Plan::default(), ..run.clone() }.go(flags);
+        let mut calm = Run { plan: Plan::default(), ..run.clone() }.go(flags);
+        // A claim that was made during an edit keeps the size that was wanted then, and the status tells.
+        for end in [&mut outcome.end, &mut calm.end] {
+            if let Some(status) = end.get_mut("status").and_then(serde_json::Value::as_object_mut) {
+                status.shift_remove("volumeClaims");
+            }
+        }
         for part in ["spec", "status", "pods"] {
             let (one, other) = (outcome.end.get(part), calm.end.get(part));
             if one != other {

@@ -237,6 +237,12 @@ fn seed_72001671_partition_keeps_a_pod_of_a_bad_edit() {
     ends_well(&run, &Flags::default());
 }
 
+/// A claim is made while its template asks for less, which is taken back: it stays smaller, and the status tells.
+#[test]
+fn seed_90007907_claim_made_during_an_edit_keeps_its_size() {
+    ends_as_without_edits(&draw(90_007_907), "StatefulSet/claims");
+}
+
 /// A creation lands late, when its claim has been cleaned up because it had no pod: the claim is made again.
 #[test]
 fn seed_73000248_late_pod_gets_its_claim_back() {
