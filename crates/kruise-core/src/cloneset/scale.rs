@@ -146,7 +146,9 @@ fn ready_budget(cx: &Cx<'_>, numbers: &Numbers) -> DeleteBudget {
     DeleteBudget::of(numbers.delete_ready_limit.saturating_sub(down))
 }
 
-/// Old pods first as far as they are too many, then new ones; while paused, new ones that are down before all (B21).
+/// Old pods first as far as they are too many, then new ones. Before all go pods that are down and of a revision that nobody wants
+/// any more: a partition keeps a place for old pods, but one that was taken by a bad update is not worth a pod that serves, which
+/// no limit may ever let go. While paused, new ones that are down go before all as well (B21).
 fn victims<'a>(cx: &'a Cx<'_>, numbers: &Numbers, down: usize) -> Vec<&'a PodView> {
     let candidates = cx.pods().filter(|pod| !is_pre_deleting(pod) && !cx.spec.is_to_delete(pod));
     let (new, old): (Vec<&PodView>, Vec<&PodView>) = candidates.partition(|pod| cx.is_new(pod, Side::Scale));
@@ -155,10 +157,14 @@ fn victims<'a>(cx: &'a Cx<'_>, numbers: &Numbers, down: usize) -> Vec<&'a PodVie
     } else {
         (Vec::new(), new)
     };
-    let mut chosen = first(cx, broken, down);
+    let current = cx.revisions.current.name.hash();
+    let (left_over, old): (Vec<&PodView>, Vec<&PodView>) =
+        old.into_iter().partition(|pod| !pod.is_at(&current) && !is_ready(pod, cx.now));
+    let mut chosen = first(cx, left_over, down);
+    let surplus = usize::try_from(numbers.scale_down_old).unwrap_or(usize::MAX).saturating_sub(chosen.len());
+    chosen.extend(first(cx, broken, down.saturating_sub(chosen.len())));
     let rest = down.saturating_sub(chosen.len());
-    let from_old = usize::try_from(numbers.scale_down_old).unwrap_or(usize::MAX).min(rest);
-    let old_chosen = first(cx, old, from_old);
+    let old_chosen = first(cx, old, surplus.min(rest));
     let from_new = rest.saturating_sub(old_chosen.len());
     chosen.extend(old_chosen);
     chosen.extend(first(cx, new, from_new));

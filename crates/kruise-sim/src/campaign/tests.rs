@@ -243,6 +243,19 @@ fn seed_90007907_claim_made_during_an_edit_keeps_its_size() {
     ends_as_without_edits(&draw(90_007_907), "StatefulSet/claims");
 }
 
+/// A bad edit has brought one pod more, which can never serve, and is taken back: that pod goes, although a partition has room for old
+/// pods and no pod that serves may go.
+#[test]
+fn seed_100010765_pod_of_a_bad_edit_is_the_surplus() {
+    ends_well(&draw(100_010_765), &Flags::default());
+}
+
+/// Three writes in a row without a certain answer: it takes minutes until the status is right.
+#[test]
+fn seed_100016679_uncertain_writes_are_waited_for_one_by_one() {
+    ends_well(&draw(100_016_679), &Flags::default());
+}
+
 /// A creation lands late, when its claim has been cleaned up because it had no pod: the claim is made again.
 #[test]
 fn seed_73000248_late_pod_gets_its_claim_back() {

@@ -206,6 +206,17 @@ impl Plan {
         self.faults.iter().map(Fault::ends).max().unwrap_or_default()
     }
 
+    /// Writes that get no certain answer.
+    pub fn uncertain(&self) -> u32 {
+        let is_uncertain = |fault: &&Fault| match fault {
+            Fault::AtWrite(_, blow) => {
+                matches!(blow, Blow::Lost | Blow::AnswerLost | Blow::Ghost(_) | Blow::Reset(_))
+            }
+            Fault::AtTime(_, _) => false,
+        };
+        u32::try_from(self.faults.iter().filter(is_uncertain).count()).unwrap_or(u32::MAX)
+    }
+
     /// How far behind the manager's knowledge may be, beyond the usual.
     pub fn lag(&self) -> Duration {
         let lag = |fault: &Fault| match fault {

@@ -40,6 +40,8 @@ use weather::Storm;
 const QUIET: Duration = Duration::from_secs(30);
 /// After faults a key may have backed off for longer.
 const QUIET_AFTER_FAULTS: Duration = Duration::from_secs(150);
+/// Longer than the manager waits for an answer.
+const ANSWER: Duration = Duration::from_secs(70);
 /// After the end nothing may be written for this long.
 const STILL: Duration = Duration::from_mins(1);
 /// A user tries an edit again after this long.
@@ -122,7 +124,8 @@ impl Run {
         match self.plan.faults.as_slice() {
             [] => QUIET,
             [crash] if crash.name().starts_with("crash") => QUIET,
-            [..] => QUIET_AFTER_FAULTS,
+            // Each write without a certain answer may be waited for, one after the other.
+            [..] => QUIET_AFTER_FAULTS.max(QUIET + ANSWER * self.plan.uncertain()),
         }
     }
 

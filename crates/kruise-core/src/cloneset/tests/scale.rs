@@ -198,6 +198,21 @@ fn cs_45_victims_come_from_the_old_revision_as_far_as_it_has_too_many() {
     assert!(gone[0] < "web-02" && gone[1] >= "web-02", "{gone:?}");
 }
 
+/// A canary with a bad image beside three pods that serve, and then the update is taken back: the partition has room for old pods and
+/// nothing that serves may go, but the surplus is the pod that can never serve (as CS-75 has it for updates).
+#[test]
+fn cs_45_broken_pod_of_a_revision_that_nobody_wants_is_the_first_victim() {
+    let rolled_back = |broken: Pod| {
+        let fixture = cloneset().settled().replicas(3).rolling("maxUnavailable", json!(0));
+        let fixture = fixture.rolling("maxSurge", json!(1)).rolling("partition", json!(2));
+        fixture.pods([new(), new(), new(), broken]).plan()
+    };
+
+    assert_eq!(touched(&rolled_back(old().not_ready()), Purpose::Delete), ["web-03"]);
+    assert_eq!(count(&rolled_back(old()), Purpose::Delete), 1, "all serve: one of the new ones goes");
+    assert_ne!(touched(&rolled_back(old()), Purpose::Delete), ["web-03"], "the partition keeps it");
+}
+
 #[test]
 fn cs_45_ready_victims_beyond_the_limit_stay_and_are_not_replaced_by_others() {
     let plan = cloneset()
