@@ -196,7 +196,7 @@ fn constraints(view: &View, template: &serde_json::Value) -> Vec<Constraint> {
 pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Plan) {
     let pod = permit.pod();
     let hooks = cx.spec.hooks.as_ref();
-    let mut writes = match removal::step(permit, hooks, version_for(pod, purpose), cx.now) {
+    let mut writes = match removal::step(permit, hooks, version_for(pod, purpose, cx.now), cx.now) {
         Step::Delete(write) => vec![write],
         Step::Mark(mut edit) => {
             if purpose == Purpose::Recreate {
@@ -217,10 +217,14 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
     plan.act(Chain::pod(purpose, &pod.name, writes).telling(reason, message, failed));
 }
 
-/// Somebody named a marked pod; a victim was chosen for what it looked like, so it must still look so (B17).
-fn version_for(pod: &PodView, purpose: Purpose) -> Option<ResourceVersion> {
-    let is_named = pod.is_marked_for_deletion() || is_pre_deleting(pod);
-    (purpose == Purpose::Delete && !is_named).then(|| pod.version.clone())
+/// Somebody named a marked pod; a victim was chosen for what it looked like, so it must still look so (B17). A pod that costs nothing
+/// because it is down must be down still: if it has begun to serve just now, there may be no room for it to go.
+fn version_for(pod: &PodView, purpose: Purpose, now: Timestamp) -> Option<ResourceVersion> {
+    if is_pre_deleting(pod) {
+        return None;
+    }
+    let is_victim = purpose == Purpose::Delete && !pod.is_marked_for_deletion();
+    (is_victim || !is_ready(pod, now)).then(|| pod.version.clone())
 }
 
 fn price(pod: &PodView, now: Timestamp) -> Price {

@@ -250,6 +250,12 @@ fn seed_100010765_pod_of_a_bad_edit_is_the_surplus() {
     ends_well(&draw(100_010_765), &Flags::default());
 }
 
+/// A pod that is to be replaced, and costs nothing because it is down, becomes ready in the moment when it is deleted.
+#[test]
+fn seed_110002302_pod_that_serves_since_just_now_is_not_deleted_for_nothing() {
+    ends_well(&draw(110_002_302), &Flags::default());
+}
+
 /// Three writes in a row without a certain answer: it takes minutes until the status is right.
 #[test]
 fn seed_100016679_uncertain_writes_are_waited_for_one_by_one() {

@@ -284,7 +284,13 @@ fn cloneset_b17_deletions_carry_the_uid_and_victims_their_version() {
         Act::Delete { uid: uid.clone(), version: Some(crate::ids::ResourceVersion::new("1")) }
     );
     let named = cloneset().max_unavailable(json!(1)).settled().pods([new().marked()]).plan();
-    assert_eq!(delete(&named), Act::Delete { uid, version: None });
+    assert_eq!(delete(&named), Act::Delete { uid: uid.clone(), version: None });
+    let down = cloneset().max_unavailable(json!(1)).settled().pods([new().marked().not_ready()]).plan();
+    assert_eq!(
+        delete(&down),
+        Act::Delete { uid, version: Some(crate::ids::ResourceVersion::new("1")) },
+        "it costs nothing only as long as it is down"
+    );
 }
 
 #[test]
