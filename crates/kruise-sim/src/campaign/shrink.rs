@@ -47,7 +47,8 @@ pub fn shrink(run: &Run, flags: &Flags) -> Story {
 
 impl fmt::Display for Story {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "FAILED {} with seed {}: {}", title(&self.run), self.run.seed, self.run.plan)?;
+        let verdict = if self.faults.is_empty() { "PASSED" } else { "FAILED" };
+        writeln!(out, "{verdict} {} with seed {}: {}", title(&self.run), self.run.seed, self.run.plan)?;
         for fault in &self.faults {
             writeln!(out, "  {fault}")?;
         }

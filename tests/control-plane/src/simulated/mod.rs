@@ -135,6 +135,12 @@ async fn watched(mut body: Body, events: usize) -> Vec<Value> {
         let Ok(Some(Ok(frame))) = timeout(patience, body.frame()).await else { return seen };
         bytes.extend(frame.into_data().unwrap_or_default());
         let lines = bytes.split(|byte| *byte == b'\n');
-        seen = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let all = lines.filter_map(|line| serde_json::from_slice(line).ok());
+        seen = all.filter(|event| !is_now_and_then(event)).collect();
     }
+}
+
+/// A bookmark that ends no list is sent when a server likes to.
+fn is_now_and_then(event: &Value) -> bool {
+    event["type"] == "BOOKMARK" && event.pointer("/object/metadata/annotations").is_none()
 }
