@@ -39,8 +39,9 @@ impl PodStates {
 
     /// PP-1, PP-2, PP-4, PP-5, PP-6.
     pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
-        let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
+        let (all, waker) = (Arc::downgrade(stores), Arc::clone(queue));
         stores.pod_states.on_change(move |change| {
+            let Some(all) = all.upgrade() else { return };
             for object in [change.old, change.new].into_iter().flatten() {
                 waker.add(object.key());
                 // The next object of the same target may come first now (D13).
@@ -142,8 +143,9 @@ impl Resources for PodStates {
 }
 
 fn wake_with_pods(stores: &Arc<Stores>, queue: &Arc<Queue>) {
-    let (all, waker) = (Arc::clone(stores), Arc::clone(queue));
+    let (all, waker) = (Arc::downgrade(stores), Arc::clone(queue));
     stores.pods.on_change(move |change| {
+        let Some(all) = all.upgrade() else { return };
         let old = change.old.map(|pod| pod.0.as_ref());
         let new = change.new.map(|pod| pod.0.as_ref());
         if let Some(pod) = new.or(old).filter(|_| is_told(old, new)) {
@@ -184,9 +186,9 @@ fn wake_pod(stores: &Stores, queue: &Queue, pod: &PodView) {
 
 /// PP-4, with all annotations and the right group (D8, D9): the object that points to it, and the one that it asks for.
 fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<Stored<K>>) {
-    let (stores, queue) = (Arc::clone(stores), Arc::clone(queue));
+    let (all, queue) = (Arc::downgrade(stores), Arc::clone(queue));
     store.on_change(move |change: &Change<'_, Stored<K>>| {
-        let Some(set) = change.new.or(change.old) else { return };
+        let (Some(stores), Some(set)) = (all.upgrade(), change.new.or(change.old)) else { return };
         let is_same = |path: &str| {
             let of = |one: Option<&Arc<Stored<K>>>| one.and_then(|one| one.object.pointer(path)).cloned();
             of(change.old) == of(change.new)

@@ -190,12 +190,13 @@ fn failures(all: &BTreeMap<Purpose, String>) -> Failures {
 
 /// Wakes the workloads that own the object now or owned it before.
 fn wake_owner<K: Planned, T: Cached>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<T>) {
-    let (stores, queue) = (Arc::clone(stores), Arc::clone(queue));
+    // Only the owners' store: one that held all of them would hold itself, and a manager in a simulated world would never be freed.
+    let (owners, queue) = (Arc::clone(K::store(stores)), Arc::clone(queue));
     store.on_change(move |change| {
         for object in [change.old, change.new].into_iter().flatten() {
             object.index(&mut |index, uid| {
                 if index == Index::Owner {
-                    for owner in K::store(&stores).by(index::UID, uid) {
+                    for owner in owners.by(index::UID, uid) {
                         queue.add(owner.key());
                     }
                 }
