@@ -188,7 +188,7 @@ fn wake_pod(stores: &Stores, queue: &Queue, pod: &PodView) {
 fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<Stored<K>>) {
     let (all, queue) = (Arc::downgrade(stores), Arc::clone(queue));
     store.on_change(move |change: &Change<'_, Stored<K>>| {
-        let (Some(stores), Some(set)) = (all.upgrade(), change.new.or(change.old)) else { return };
+        let (Some(known), Some(set)) = (all.upgrade(), change.new.or(change.old)) else { return };
         let is_same = |path: &str| {
             let of = |one: Option<&Arc<Stored<K>>>| one.and_then(|one| one.object.pointer(path)).cloned();
             of(change.old) == of(change.new)
@@ -201,7 +201,7 @@ fn wake_with<K: Kind>(stores: &Arc<Stores>, queue: &Arc<Queue>, store: &Store<St
         if !is_quiet {
             queue.add(set.key());
             let target = brain::Target::new(&K::RESOURCE.api_version(), K::RESOURCE.kind, &set.meta.name);
-            wake_by(&stores, &queue, &set.meta.namespace, &target);
+            wake_by(&known, &queue, &set.meta.namespace, &target);
         }
     });
 }
