@@ -85,10 +85,11 @@ impl World {
         }
     }
 
-    /// Uids of all ready pods.
+    /// Uids of all ready pods that are not on their way out.
     async fn running(&self) -> BTreeMap<String, String> {
         let pods = self.bench.pods().list(&ListParams::default()).await.unwrap();
-        let ready = pods.items.into_iter().filter(is_ready).map(|pod| pod.metadata);
+        let stays = |pod: &Pod| is_ready(pod) && pod.metadata.deletion_timestamp.is_none();
+        let ready = pods.items.into_iter().filter(stays).map(|pod| pod.metadata);
         ready.map(|meta| (meta.name.unwrap(), meta.uid.unwrap())).collect()
     }
 
