@@ -37,7 +37,7 @@ impl PodStates {
         Self { stores }
     }
 
-    /// PP-1, PP-2, PP-4, PP-5, PP-6.
+    /// PP-1, PP-2, PP-4, PP-5, PP-6. What is woken holds the stores only for as long as it takes: they hold it.
     pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
         let (all, waker) = (Arc::downgrade(stores), Arc::clone(queue));
         stores.pod_states.on_change(move |change| {

@@ -34,6 +34,21 @@ fn world<K: Planned>() -> World {
     World { cx: Context { stores, gates: Gates::default(), resize: Resize::Endpoint }, caches, queue }
 }
 
+/// A process ends with its stores, a simulated manager does not: no handler of a store may hold the stores.
+#[test]
+fn stores_are_freed_whoever_is_woken_by_them() {
+    let World { cx, caches, queue } = world::<CloneSets>();
+    Workloads::<StatefulSets>::wake(&cx.stores, &queue);
+    PodStates::wake(&cx.stores, &queue);
+    PodReadiness::wake(&cx.stores, &queue);
+    LaunchPriority::wake(&cx.stores, &queue);
+    let (stores, pods) = (Arc::downgrade(&cx.stores), Arc::downgrade(&cx.stores.pods));
+
+    drop((cx, caches));
+
+    assert!(stores.upgrade().is_none() && pods.upgrade().is_none());
+}
+
 impl World {
     fn put(&self, resource: Resource, object: &Value) {
         self.caches.refresh(resource, &Key::new("", ""), Some(&object.to_string())).unwrap();

@@ -14,7 +14,7 @@ use kruise_core::plan::{Creations, Plan};
 use tokio::time::Instant;
 
 use call::is_alive;
-pub use call::{Caller, Written, version_of};
+pub use call::{ANSWER_WITHIN, Caller, Written, version_of};
 pub use error::{ApplyError, Next};
 
 use crate::barrier::Barrier;

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use kruise_api::labels::SPECIFIED_DELETE;
 use kruise_manager::Settings;
+use kruise_runtime::apply::ANSWER_WITHIN;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -41,7 +42,7 @@ const QUIET: Duration = Duration::from_secs(30);
 /// After faults a key may have backed off for longer.
 const QUIET_AFTER_FAULTS: Duration = Duration::from_secs(150);
 /// Longer than the manager waits for an answer.
-const ANSWER: Duration = Duration::from_secs(70);
+const ANSWER: Duration = ANSWER_WITHIN.saturating_add(Duration::from_secs(5));
 /// After the end nothing may be written for this long.
 const STILL: Duration = Duration::from_mins(1);
 /// A user tries an edit again after this long.
