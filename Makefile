@@ -57,8 +57,8 @@ test-cluster: ## Tests on the real control plane
 test-node: ## Tests on real nodes (root on Linux)
 	@cargo run --quiet --package xtask -- test node
 
-bench: ## Measure rollouts and the floor (KIND=cloneset|statefulset REPLICAS=300 WORKLOADS=1 NODES=20)
-	@cargo run --quiet --package xtask -- bench --kind $(KIND) --replicas $(REPLICAS) --workloads $(WORKLOADS) --nodes $(NODES)
+bench: ## Measure rollouts and the floor (KIND=cloneset|statefulset REPLICAS=300 WORKLOADS=1 NODES=20 MORE="--until in-place")
+	@cargo run --quiet --package xtask -- bench --kind $(KIND) --replicas $(REPLICAS) --workloads $(WORKLOADS) --nodes $(NODES) -- $(MORE)
 
 bench-admission: ## Measure our own time per admission review at 1,000 a second
 	@cargo bench --quiet --package kruise-manager --bench admission

@@ -105,6 +105,12 @@ struct Bench {
     workloads: usize,
     #[arg(long, default_value_t = 50)]
     nodes: usize,
+    /// The last phase that the managers are measured in
+    #[arg(long, value_enum, default_value_t)]
+    until: bench::Part,
+    /// Pods of the bare client, if not as many as the managers have
+    #[arg(long)]
+    floor_pods: Option<usize>,
     /// Requests in flight of the bare client
     #[arg(long, default_value_t = 48)]
     workers: usize,
@@ -201,6 +207,8 @@ async fn measure(arguments: Bench) -> anyhow::Result<()> {
         replicas: arguments.replicas,
         workloads: arguments.workloads,
         nodes: arguments.nodes,
+        until: arguments.until,
+        floor_pods: arguments.floor_pods,
         workers: arguments.workers,
         managers: arguments.manager,
         attached: arguments.attach,

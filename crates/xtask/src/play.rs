@@ -34,6 +34,9 @@ pub struct Bench {
     workloads: usize,
     #[arg(long, default_value_t = 20)]
     nodes: usize,
+    /// Further options of `kruise-testbed bench`
+    #[arg(last = true)]
+    more: Vec<String>,
 }
 
 /// Builds the manager and the testbed, then becomes `kruise-testbed up`.
@@ -84,7 +87,7 @@ pub fn bench(arguments: &Bench) -> anyhow::Result<()> {
     testbed.args(["bench", "--manager", &manager]);
     testbed.args(["--kind", &arguments.kind, "--replicas", &arguments.replicas.to_string()]);
     testbed.args(["--workloads", &arguments.workloads.to_string()]);
-    testbed.args(["--nodes", &arguments.nodes.to_string()]);
+    testbed.args(["--nodes", &arguments.nodes.to_string()]).args(&arguments.more);
     testbed.arg("--json").arg(root().join("target/bench.json"));
     Err(anyhow::anyhow!("starting {testbed:?}: {}", testbed.exec()))
 }

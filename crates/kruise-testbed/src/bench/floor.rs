@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::observe::{self, Observer, Seen};
 use super::report::Phase;
-use super::{Stage, managed};
+use super::{Part, Stage, Worker, managed};
 use crate::TestbedError;
 
 pub const NAME: &str = "floor";
@@ -21,10 +21,11 @@ pub const USER_AGENT: &str = "bare-client";
 const GATE: &str = "InPlaceUpdateReady";
 const IMAGES: (&str, &str) = ("nginx:1.25", "nginx:1.26");
 
-/// Create, update in place and delete as many pods as the managed run has.
+/// Create, update in place and delete.
 pub async fn run(stage: &Stage<'_>) -> Result<Vec<Phase>, TestbedError> {
     let namespace = managed::namespace(&stage.client, "bench-floor").await?;
-    let count = stage.pods();
+    let count = stage.settings.floor_pods.unwrap_or_else(|| stage.settings.pods());
+    let worker = Worker { pods: count, process: None };
     let names: Vec<String> = (0..count).map(|number| format!("floor-{number:05}")).collect();
     let bare =
         Bare { client: stage.client.clone(), namespace: namespace.clone(), workers: stage.settings.workers };
@@ -35,17 +36,17 @@ pub async fn run(stage: &Stage<'_>) -> Result<Vec<Phase>, TestbedError> {
         bare.each(&names, |name| bare.create(name, &observer)).await?;
         observer.until("pods ready", all_ready).await
     };
-    let created = stage.timed("create", None, create).await?;
+    let created = stage.timed(worker, Part::Create, create).await?;
     let update = async {
         bare.each(&names, |name| bare.update(name, &observer)).await?;
         observer.until("pods updated", |pods| pods.values().filter(updated).count() == count).await
     };
-    let changed = stage.timed("in-place", None, update).await?;
+    let changed = stage.timed(worker, Part::InPlace, update).await?;
     let delete = async {
         bare.each(&names, |name| bare.delete(name)).await?;
         observer.until("no pods", Seen::is_empty).await
     };
-    let deleted = stage.timed("scale-in", None, delete).await?;
+    let deleted = stage.timed(worker, Part::ScaleIn, delete).await?;
     Ok(vec![created, changed, deleted])
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::observe::{self, Observer, Seen};
 use super::report::Phase;
-use super::{Kind, Stage};
+use super::{Kind, Part, Stage, Worker};
 use crate::manager::free_port;
 use crate::{Cluster, TestbedError};
 
@@ -51,25 +51,24 @@ pub async fn namespace(client: &Client, name: &str) -> Result<String, TestbedErr
     created.map(|namespace| namespace.name_any()).map_err(TestbedError::api("a namespace"))
 }
 
-/// Create, in-place rollout, recreate rollout, scale-in.
+/// Create, in-place rollout, recreate rollout, scale-in, as far as was asked for.
 pub async fn run(stage: &Stage<'_>, manager: &Manager) -> Result<Vec<Phase>, TestbedError> {
     let namespace = namespace(&stage.client, "bench").await?;
     let run = Run {
         observer: Observer::of(stage.client.clone(), namespace.clone()),
         kind: stage.settings.kind,
         workloads: workloads(stage.settings.kind, &stage.client, &namespace),
-        count: stage.pods(),
+        count: stage.settings.pods(),
         sets: stage.settings.workloads,
     };
-    let pid = Some(manager.pid);
-    let created = stage.timed("create", pid, run.create(stage.settings.replicas)).await?;
-    let image =
-        json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": IMAGES.1}]}}}});
-    let updated = |pod: &Pod| observe::is_ready(pod) && observe::runs(pod, IMAGES.1);
-    let in_place = stage.timed("in-place", pid, run.change(image, updated)).await?;
-    let recreated = stage.timed("recreate", pid, run.recreate()).await?;
-    let scaled_in = stage.timed("scale-in", pid, run.scale_in()).await?;
-    Ok(vec![created, in_place, recreated, scaled_in])
+    let worker = Worker { pods: run.count, process: Some(manager.pid) };
+    let mut phases = Vec::new();
+    for part in [Part::Create, Part::InPlace, Part::Recreate, Part::ScaleIn] {
+        if part <= stage.settings.until {
+            phases.push(stage.timed(worker, part, run.part(part, stage.settings.replicas)).await?);
+        }
+    }
+    Ok(phases)
 }
 
 struct Run {
@@ -81,6 +80,15 @@ struct Run {
 }
 
 impl Run {
+    async fn part(&self, part: Part, replicas: usize) -> Result<(), TestbedError> {
+        match part {
+            Part::Create => self.create(replicas).await,
+            Part::InPlace => self.in_place().await,
+            Part::Recreate => self.recreate().await,
+            Part::ScaleIn => self.scale_in().await,
+        }
+    }
+
     async fn create(&self, replicas: usize) -> Result<(), TestbedError> {
         for number in 0..self.sets {
             let object = workload(self.kind, &format!("bench-{number}"), replicas)?;
@@ -88,6 +96,12 @@ impl Run {
             created.map_err(TestbedError::api("a workload"))?;
         }
         self.all("pods ready", observe::is_ready).await
+    }
+
+    async fn in_place(&self) -> Result<(), TestbedError> {
+        let containers = json!([{"name": "main", "image": IMAGES.1}]);
+        let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        self.change(change, |pod| observe::is_ready(pod) && observe::runs(pod, IMAGES.1)).await
     }
 
     async fn recreate(&self) -> Result<(), TestbedError> {

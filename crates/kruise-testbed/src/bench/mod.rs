@@ -34,6 +34,10 @@ pub struct Settings {
     pub replicas: usize,
     pub workloads: usize,
     pub nodes: usize,
+    /// The last phase of the managers.
+    pub until: Part,
+    /// Pods of the bare client; as many as the managers have, if not said. Its speed hardly depends on it, its time does.
+    pub floor_pods: Option<usize>,
     /// Requests in flight of the bare client.
     pub workers: usize,
     /// Programs to start one after the other: a name and a command line, `{kubeconfig}` and `{metrics}`, a free port, are filled in.
@@ -53,6 +57,16 @@ pub enum Kind {
     Statefulset,
 }
 
+/// A phase. Each begins where the one before ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Part {
+    Create,
+    InPlace,
+    Recreate,
+    #[default]
+    ScaleIn,
+}
+
 /// A cluster that somebody else started.
 #[derive(Debug, Clone)]
 pub struct Existing {
@@ -68,28 +82,49 @@ struct Stage<'a> {
     settings: &'a Settings,
 }
 
-impl Stage<'_> {
-    fn pods(&self) -> usize {
-        self.settings.replicas * self.settings.workloads
-    }
+/// Who works, and on how many pods.
+#[derive(Debug, Clone, Copy)]
+struct Worker {
+    pods: usize,
+    /// A manager's process, whose CPU time and memory are read.
+    process: Option<u32>,
+}
 
-    /// Times one phase and counts what it cost; with a process id also that manager's CPU and memory.
-    async fn timed<F>(&self, name: &'static str, manager: Option<u32>, work: F) -> Result<Phase, TestbedError>
+impl Stage<'_> {
+    /// Times one phase and counts what it cost.
+    async fn timed<F>(&self, worker: Worker, part: Part, work: F) -> Result<Phase, TestbedError>
     where
         F: Future<Output = Result<(), TestbedError>>,
     {
         let mark = self.audit.mark()?;
-        let before = manager.map(Usage::of).transpose()?;
+        let before = worker.process.map(Usage::of).transpose()?;
         let started = Instant::now();
         work.await?;
         let elapsed = started.elapsed();
-        let mut phase = Phase::new(name, self.pods(), elapsed, self.audit.since(mark)?);
-        if let (Some(pid), Some(before)) = (manager, before) {
+        let mut phase = Phase::new(part.name(), worker.pods, elapsed, self.audit.since(mark)?);
+        if let (Some(pid), Some(before)) = (worker.process, before) {
             let after = Usage::of(pid)?;
             phase = phase.by_manager(after.cpu.saturating_sub(before.cpu), after.rss_bytes);
         }
         eprintln!("[bench] {}", phase.line());
         Ok(phase)
+    }
+}
+
+impl Settings {
+    fn pods(&self) -> usize {
+        self.replicas * self.workloads
+    }
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::InPlace => "in-place",
+            Self::Recreate => "recreate",
+            Self::ScaleIn => "scale-in",
+        }
     }
 }
 
