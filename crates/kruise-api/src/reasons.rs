@@ -10,7 +10,7 @@ pub mod event {
     pub const PPS_NODE_LOST: &str = "RecordedNodeLost";
     /// Warning, by the PersistentPodState controller, ours: the object becomes too large.
     pub const PPS_NEAR_LIMIT: &str = "RecordsNearLimit";
-    /// Warning, by any controller: planning failed because of a defect of ours.
+    /// Warning, by any controller: planning or carrying out a plan failed because of a defect of ours.
     pub const PLANNER_PANIC: &str = "PlannerPanic";
     /// Normal, by every workload controller: a pod was created.
     pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";

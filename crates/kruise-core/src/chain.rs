@@ -160,7 +160,7 @@ impl EventKind {
 }
 
 impl Event {
-    /// What a user is told when planning panicked.
+    /// What a user is told when planning or carrying out a plan panicked.
     pub fn of_a_defect(message: String) -> Self {
         Self { kind: EventKind::Warning, reason: reasons::event::PLANNER_PANIC, message }
     }

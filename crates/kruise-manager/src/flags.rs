@@ -69,15 +69,15 @@ pub struct Flags {
     #[arg(long, default_value = "1000s", value_parser = duration)]
     pub rate_limiter_max_delay: Duration,
 
-    /// CloneSets that are worked on at the same time
+    /// CloneSets that are worked on at the same time; one whose writes are kept waiting does not count
     #[arg(long, default_value_t = 3, alias = "concurrent-cloneset-syncs")]
     pub cloneset_workers: usize,
 
-    /// StatefulSets that are worked on at the same time
+    /// StatefulSets that are worked on at the same time, likewise
     #[arg(long, default_value_t = 3)]
     pub statefulset_workers: usize,
 
-    /// PersistentPodStates that are worked on at the same time
+    /// PersistentPodStates that are worked on at the same time, likewise
     #[arg(long, default_value_t = 3)]
     pub persistentpodstate_workers: usize,
 

@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod queue;
 pub mod resource;
 pub mod webhook;
+mod worker;
 
 #[cfg(test)]
 mod testing;

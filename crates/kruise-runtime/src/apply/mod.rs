@@ -18,6 +18,7 @@ pub use call::{ANSWER_WITHIN, Caller, Written, version_of};
 pub use error::{ApplyError, Next};
 
 use crate::barrier::Barrier;
+use crate::worker::Progress;
 use crate::{Key, Resource};
 
 /// Writes of one plan in flight; more than the API server of a small cluster can use, fewer than would crowd out others.
@@ -101,6 +102,7 @@ pub struct Applier<'a> {
     pub resources: &'a dyn Resources,
     pub barrier: &'a Barrier,
     pub key: &'a Key,
+    pub progress: &'a Progress,
     /// The creation to begin with where each stands for itself.
     pub first: Option<&'a PodName>,
 }
@@ -161,7 +163,10 @@ impl Applier<'_> {
                 running.push(self.run(chain));
             }
             match running.next().await {
-                Some((chain, writes, result)) => outcome.take(chain, writes, result),
+                Some((chain, writes, result)) => {
+                    self.progress.step();
+                    outcome.take(chain, writes, result);
+                }
                 None => return,
             }
         }

@@ -68,7 +68,16 @@ async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, ch
     }
     let caller = Caller::new(server.client(), "test", Clock::system());
     let key = key();
-    Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key, first: None }.apply(&plan).await
+    Applier {
+        caller: &caller,
+        resources: &OnlyPods,
+        barrier,
+        key: &key,
+        progress: &Progress::default(),
+        first: None,
+    }
+    .apply(&plan)
+    .await
 }
 
 fn key() -> Key {
@@ -142,6 +151,7 @@ async fn statefulset_b18_creations_behind_a_wall_of_refusals_get_their_turn() {
             resources: &OnlyPods,
             barrier: &barrier,
             key: &key,
+            progress: &Progress::default(),
             first: first.as_ref(),
         };
         let outcome = applier.apply(&plan).await;
@@ -326,10 +336,16 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         let (caller, barrier, key) =
             (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
-        let outcome =
-            Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key, first: None }
-                .apply(&plan)
-                .await;
+        let outcome = Applier {
+            caller: &caller,
+            resources: &OnlyPods,
+            barrier: &barrier,
+            key: &key,
+            progress: &Progress::default(),
+            first: None,
+        }
+        .apply(&plan)
+        .await;
 
         assert_eq!(server.story(), expected, "{metadata}");
         assert_eq!(outcome.next(), next, "{metadata}");
@@ -356,10 +372,16 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
     let (caller, barrier, key) =
         (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
 
-    let outcome =
-        Applier { caller: &caller, resources: &OnlyPods, barrier: &barrier, key: &key, first: None }
-            .apply(&plan)
-            .await;
+    let outcome = Applier {
+        caller: &caller,
+        resources: &OnlyPods,
+        barrier: &barrier,
+        key: &key,
+        progress: &Progress::default(),
+        first: None,
+    }
+    .apply(&plan)
+    .await;
 
     assert_eq!(server.story(), ["DELETE web-old", "POST pods", "PATCH status"]);
     assert_eq!(outcome.next(), Next::BackOff);

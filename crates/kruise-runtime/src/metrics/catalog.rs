@@ -23,7 +23,7 @@ pub const FAMILIES: [Family; 34] = [
     counter(
         "controller_runtime_reconcile_panics_total",
         "controller",
-        "Plans that panicked: a defect, should be 0",
+        "Turns that panicked: a defect, should be 0",
     ),
     gauge(
         "controller_runtime_max_concurrent_reconciles",

@@ -2,7 +2,7 @@
 //!
 //! The specification's size (100 of 500 pods) takes this kind of machine the better part of an hour, because its API server makes
 //! about 150 writes a second; here it is a five-hundredth of that, since other tests run beside it. How long a reconcile takes
-//! is no matter for a test on a busy machine either. Both were measured at full size: docs/performance.md has the command.
+//! is no matter for a test on a busy machine either: the benchmark measures both (docs/performance.md).
 
 use futures::future::join_all;
 use kruise_testbed::scratch;

@@ -1,11 +1,11 @@
 //! The loop of one controller: queue → barrier → plan → apply → barrier.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use kruise_core::chain::{Event, Purpose};
 use kruise_core::ids::PodName;
@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
+use crate::worker::{self, Progress};
 use crate::{Key, Resource};
 
 /// How much longer than planning took a key waits before events make it plan again. A plan looks at all pods of its
@@ -147,16 +148,29 @@ impl<P: Planner> Controller<P> {
     }
 
     async fn work(self: Arc<Self>) {
-        while let Some(key) = self.queue.next().await {
-            let started = Instant::now();
-            self.metrics.busy();
-            let (done, label) = self.reconcile(&key).await;
-            self.metrics.idle(started.elapsed(), label);
-            self.queue.done(key, done);
-        }
+        worker::work(&self.queue, |key, progress| self.take_turn(key, progress)).await;
     }
 
-    async fn reconcile(&self, key: &Key) -> (Done, ResultLabel) {
+    /// A panic ends this turn and nothing else.
+    async fn take_turn(&self, key: Key, progress: Progress) {
+        let started = Instant::now();
+        self.metrics.busy();
+        let turn = AssertUnwindSafe(self.reconcile(&key, &progress)).catch_unwind().await;
+        let (done, label) = turn.unwrap_or_else(|_| self.panicked(&key));
+        self.metrics.idle(started.elapsed(), label);
+        self.queue.done(key, done);
+    }
+
+    fn panicked(&self, key: &Key) -> (Done, ResultLabel) {
+        self.metrics.panicked();
+        let message =
+            "a defect in the manager: it failed while working on this object and will try again".to_owned();
+        tracing::error!(%key, controller = self.planner.name(), message);
+        self.tell(key, &[Event::of_a_defect(message)]);
+        (Done::Failed, ResultLabel::Error)
+    }
+
+    async fn reconcile(&self, key: &Key, progress: &Progress) -> (Done, ResultLabel) {
         match self.barrier.pass(key, self.shared.caches.as_ref()) {
             Pass::Open => {}
             Pass::Wait { until } => return (Done::Settled(Some(until)), ResultLabel::RequeueAfter),
@@ -182,29 +196,22 @@ impl<P: Planner> Controller<P> {
             }
         }
         let started = Instant::now();
-        let planned = catch_unwind(AssertUnwindSafe(|| self.planner.plan(key, &turn)));
-        match planned {
-            Ok(Some(plan)) => {
-                self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
-                self.carry_out(key, &plan, turn.now).await
-            }
-            Ok(None) => {
-                self.barrier.forget(key);
-                self.remembered().remove(key);
-                (Done::Settled(None), ResultLabel::Success)
-            }
-            Err(_) => {
-                self.metrics.panicked();
-                let message =
-                    "planning failed because of a defect in the manager; it will be tried again".to_owned();
-                tracing::error!(%key, controller = self.planner.name(), message);
-                self.tell(key, &[Event::of_a_defect(message)]);
-                (Done::Failed, ResultLabel::Error)
-            }
-        }
+        let Some(plan) = self.planner.plan(key, &turn) else {
+            self.barrier.forget(key);
+            self.remembered().remove(key);
+            return (Done::Settled(None), ResultLabel::Success);
+        };
+        self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
+        self.carry_out(key, &plan, turn.now, progress).await
     }
 
-    async fn carry_out(&self, key: &Key, plan: &Plan, now: Timestamp) -> (Done, ResultLabel) {
+    async fn carry_out(
+        &self,
+        key: &Key,
+        plan: &Plan,
+        now: Timestamp,
+        progress: &Progress,
+    ) -> (Done, ResultLabel) {
         for (pod, reason) in &plan.reasons {
             tracing::debug!(%key, %pod, reason = reason.name(), "left alone");
         }
@@ -214,6 +221,7 @@ impl<P: Planner> Controller<P> {
             resources: &self.planner,
             barrier: &self.barrier,
             key,
+            progress,
             first: first.as_ref(),
         };
         let outcome = applier.apply(plan).await;
@@ -289,29 +297,4 @@ fn wait(now: Timestamp, at: Timestamp) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::apply::{ApplyError, Untried};
-
-    /// statefulset/B18: while a wall of refusals hides creations, each plan meets others, and the condition stays as it is.
-    #[test]
-    fn statefulset_b18_message_stays_while_creations_take_turns() {
-        let refused = |name: &str, hidden: Option<&str>| {
-            let error = ApplyError::Refused { object: Key::new("n", name), message: "no".to_owned() };
-            let mut outcome = Outcome::default();
-            outcome.failures.insert(Purpose::Create, error);
-            outcome.untried = hidden.map(|first| Untried::at(PodName::new(first)));
-            outcome
-        };
-        let told = |memory: &Memory| memory.failures.get(&Purpose::Create).cloned();
-
-        let first = Memory::default().after(&refused("web-0", Some("web-16")));
-        let second = first.clone().after(&refused("web-16", None));
-        let third = second.clone().after(&refused("web-3", None));
-
-        assert_eq!(first.untried, Some(PodName::new("web-16")));
-        assert_eq!(told(&second), told(&first));
-        assert_ne!(told(&third), told(&first), "no wall any more: the first that fails is always the same");
-        assert_eq!(third.after(&Outcome::default()), Memory::default());
-    }
-}
+mod tests;

@@ -1,0 +1,100 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kruise_core::chain::{Part, Patch, Resource as Target, Write};
+use serde_json::json;
+
+use super::*;
+use crate::apply::{ApplyError, Untried};
+use crate::metrics::Metrics;
+use crate::resource::Scope;
+use crate::testing::{Answer, Scripted};
+
+/// statefulset/B18: while a wall of refusals hides creations, each plan meets others, and the condition stays as it is.
+#[test]
+fn statefulset_b18_message_stays_while_creations_take_turns() {
+    let refused = |name: &str, hidden: Option<&str>| {
+        let error = ApplyError::Refused { object: Key::new("n", name), message: "no".to_owned() };
+        let mut outcome = Outcome::default();
+        outcome.failures.insert(Purpose::Create, error);
+        outcome.untried = hidden.map(|first| Untried::at(PodName::new(first)));
+        outcome
+    };
+    let told = |memory: &Memory| memory.failures.get(&Purpose::Create).cloned();
+
+    let first = Memory::default().after(&refused("web-0", Some("web-16")));
+    let second = first.clone().after(&refused("web-16", None));
+    let third = second.clone().after(&refused("web-3", None));
+
+    assert_eq!(first.untried, Some(PodName::new("web-16")));
+    assert_eq!(told(&second), told(&first));
+    assert_ne!(told(&third), told(&first), "no wall any more: the first that fails is always the same");
+    assert_eq!(third.after(&Outcome::default()), Memory::default());
+}
+
+const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
+
+/// Plans as the name of an object says, and counts how often.
+#[derive(Default)]
+struct Clumsy {
+    turns: AtomicUsize,
+}
+
+impl Resources for Clumsy {
+    fn of(&self, resource: Target) -> Resource {
+        assert_eq!(resource, Target::Pod, "this planner has only pods");
+        PODS
+    }
+}
+
+impl Planner for Clumsy {
+    fn name(&self) -> &'static str {
+        "clumsy"
+    }
+
+    fn plan(&self, key: &Key, _: &Turn) -> Option<Plan> {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(&*key.name, "fails-in-planning");
+        let target = if &*key.name == "fails-in-writing" { Target::Revision } else { Target::Pod };
+        let mut plan = Plan::default();
+        plan.status = Some(Write::patch(target, "x", Part::Object, Patch::Merge(json!({}))));
+        Some(plan)
+    }
+
+    fn subject(&self, key: &Key) -> Option<Subject> {
+        let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
+        Some(Subject { api_version: "v1".to_owned(), kind: "Thing", namespace, name, uid: "u".to_owned() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_ends_one_turn_is_counted_and_tried_again() {
+    let server = Scripted::new(|_| Answer::object(5));
+    let (clock, metrics) = (Clock::system(), Arc::new(Metrics::default()));
+    let back_off = BackOff { first: Duration::from_secs(1), longest: Duration::from_hours(1) };
+    let queue = Arc::new(Queue::new(back_off));
+    let shared = Shared {
+        client: server.client(),
+        caches: Arc::default(),
+        recorder: Recorder::new("test", clock.clone()),
+        clock,
+        metrics: Arc::clone(&metrics),
+        back_off,
+        seed: 1,
+    };
+    let controller = Controller::new(Clumsy::default(), Arc::clone(&queue), shared);
+    for name in ["fails-in-planning", "fails-in-writing", "good"] {
+        queue.add(Key::new("n", name));
+    }
+
+    let workers = controller.start(1);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    queue.close();
+    for worker in workers {
+        worker.await.expect("no worker is lost");
+    }
+
+    assert_eq!(server.story(), ["PATCH x"], "the good one");
+    assert_eq!(controller.planner.turns.load(Ordering::Relaxed), 5, "the others again after their back-off");
+    let counted = "controller_runtime_reconcile_panics_total{controller=\"clumsy\"} 4";
+    assert!(metrics.render().contains(counted), "{}", metrics.render());
+}
