@@ -10,7 +10,7 @@ use super::{image_of, is_available, is_ready, names, pods, reason, runs, statefu
 use crate::workload::watcher::Pods;
 use crate::workload::web::{image, rolling};
 
-const SECONDS: i64 = 3;
+const SECONDS: i64 = 5;
 
 fn pod(name: &str) -> Which {
     Which { pod: Some(name.into()), ..Which::default() }
