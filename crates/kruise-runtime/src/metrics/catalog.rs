@@ -30,7 +30,7 @@ pub const FAMILIES: [Family; 34] = [
         "controller",
         "Workers; 0 on a replica that does not lead",
     ),
-    gauge("controller_runtime_active_workers", "controller", "Workers that are busy"),
+    gauge("controller_runtime_active_workers", "controller", "Objects that are being worked on"),
     histogram("controller_runtime_reconcile_time_seconds", "controller", "Time per plan with its writes"),
     gauge("workqueue_depth", "name, controller", "Objects that wait for a worker"),
     counter("workqueue_adds_total", "name, controller", "Objects that were put into the queue"),
