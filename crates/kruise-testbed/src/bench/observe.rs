@@ -3,15 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kruise_sim::kubelet::Pod;
 use kube::api::ListParams;
-use kube::core::WatchEvent;
 use kube::{Api, Client};
 use tokio::sync::watch;
 
-use crate::{TestbedError, slim, wait};
+use crate::slim::{self, News};
+use crate::{TestbedError, wait};
 
 /// A manager that changes no pod for this long is stuck, however large the run.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -37,12 +36,8 @@ impl Observer {
     pub fn of(client: Client, namespace: String) -> Self {
         let (sender, pods) = watch::channel(HashMap::new());
         let task = tokio::spawn(async move {
-            // The server ends every watch sooner or later.
-            loop {
-                if let Err(error) = follow(&client, &namespace, &sender).await {
-                    tracing::warn!(%error, "watch of the benchmark's pods ended; watching again");
-                }
-            }
+            let path = format!("/api/v1/namespaces/{namespace}/pods");
+            slim::follow(&client, &path, "", |news| sender.send_modify(|seen| take(seen, news))).await;
         });
         Self { pods, task }
     }
@@ -97,24 +92,16 @@ pub async fn nodes_ready(client: &Client, count: usize) -> Result<(), TestbedErr
     Ok(())
 }
 
-async fn follow(client: &Client, namespace: &str, pods: &watch::Sender<Seen>) -> Result<(), kube::Error> {
-    let path = format!("/api/v1/namespaces/{namespace}/pods");
-    let listed = slim::list(client, &path).await?;
-    // In one step: nobody may see a moment without pods that never was.
-    pods.send_replace(listed.pods.into_iter().map(|pod| (pod.metadata.name.clone(), pod)).collect());
-    let request = slim::get(&format!("{path}?watch=true&resourceVersion={}", listed.version))?;
-    let mut events = std::pin::pin!(client.request_events::<Pod>(request).await?);
-    while let Some(event) = events.next().await {
-        match event? {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => pods.send_modify(|pods| {
-                pods.insert(pod.metadata.name.clone(), pod);
-            }),
-            WatchEvent::Deleted(pod) => pods.send_modify(|pods| {
-                pods.remove(&pod.metadata.name);
-            }),
-            WatchEvent::Bookmark(_) => {}
-            WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+fn take(pods: &mut Seen, news: News) {
+    match news {
+        News::Listed(listed) => {
+            *pods = listed.into_iter().map(|pod| (pod.metadata.name.clone(), pod)).collect();
+        }
+        News::Seen(pod) => {
+            pods.insert(pod.metadata.name.clone(), *pod);
+        }
+        News::Gone(pod) => {
+            pods.remove(&pod.metadata.name);
         }
     }
-    Ok(())
 }

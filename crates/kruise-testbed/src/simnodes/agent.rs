@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use http::Request;
 use jiff::Timestamp;
-use kruise_sim::kubelet::{Knobs, Pod, Step};
+use kruise_sim::kubelet::{Knobs, Step};
 use kube::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +14,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::Controls;
 use super::pods::{Job, Pods};
-use crate::slim::{self, Listed, Versioned};
+use crate::slim::{self, Versioned};
 
 /// Writes in flight; more than the API server of a small machine can use.
 const AT_ONCE: usize = 64;
@@ -26,22 +25,22 @@ const BOUND: &str = "fieldSelector=spec.nodeName%21%3D";
 /// Of an answer only the version is read; the rest need not be sent.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// Between two tries to reach the API server.
+/// Between two tries to write.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Something that happened.
 enum News {
-    Listed(Vec<Pod>),
-    Seen(Box<Pod>),
-    Gone(String),
+    Heard(slim::News),
     Wrote { uid: String, version: Option<u64> },
 }
 
 /// Plays all kubelets until aborted.
 pub async fn run(client: Client, controls: Arc<Controls>) {
     let (sender, mut news) = mpsc::unbounded_channel();
-    let watch = tokio::spawn(watch(client.clone(), sender.clone()));
-    let _watch = AbortOnDrop(watch);
+    let (followed, heard) = (client.clone(), sender.clone());
+    let _following = AbortOnDrop(tokio::spawn(async move {
+        slim::follow(&followed, "/api/v1/pods", BOUND, |item| tell(&heard, News::Heard(item))).await;
+    }));
     let writer = Writer { client, permits: Arc::new(Semaphore::new(AT_ONCE)), done: sender };
     let mut pods = Pods::default();
     loop {
@@ -60,14 +59,14 @@ pub async fn run(client: Client, controls: Arc<Controls>) {
 fn take(item: News, pods: &mut Pods, knobs: &Knobs) -> Vec<Job> {
     let now = Timestamp::now();
     match item {
-        News::Listed(listed) => {
+        News::Heard(slim::News::Listed(listed)) => {
             let uids: BTreeSet<String> = listed.iter().map(|pod| pod.metadata.uid.clone()).collect();
             pods.retain(&uids);
             listed.into_iter().filter_map(|pod| pods.seen(pod, knobs, now)).collect()
         }
-        News::Seen(pod) => pods.seen(*pod, knobs, now).into_iter().collect(),
-        News::Gone(uid) => {
-            pods.gone(&uid);
+        News::Heard(slim::News::Seen(pod)) => pods.seen(*pod, knobs, now).into_iter().collect(),
+        News::Heard(slim::News::Gone(pod)) => {
+            pods.gone(&pod.metadata.uid);
             Vec::new()
         }
         News::Wrote { uid, version } => pods.wrote(&uid, version, knobs, now).into_iter().collect(),
@@ -90,32 +89,6 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-async fn watch(client: Client, news: mpsc::UnboundedSender<News>) {
-    loop {
-        if let Err(error) = list_and_watch(&client, &news).await {
-            tracing::warn!(%error, "watch of pods ended; listing again");
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-}
-
-async fn list_and_watch(client: &Client, news: &mpsc::UnboundedSender<News>) -> Result<(), kube::Error> {
-    let Listed { pods, version: from } = slim::list(client, &format!("/api/v1/pods?{BOUND}")).await?;
-    tell(news, News::Listed(pods));
-    let path = format!("/api/v1/pods?{BOUND}&watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-    let mut events = std::pin::pin!(client.request_events::<Pod>(slim::get(&path)?).await?);
-    while let Some(event) = events.next().await {
-        use kube::core::WatchEvent;
-        match event? {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => tell(news, News::Seen(Box::new(pod))),
-            WatchEvent::Deleted(pod) => tell(news, News::Gone(pod.metadata.uid)),
-            WatchEvent::Bookmark(_) => {}
-            WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
-        }
-    }
-    Ok(())
 }
 
 /// The receiver only goes when the whole agent does.
