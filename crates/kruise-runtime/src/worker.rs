@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Keys that one worker has begun and that wait. A bound, because each holds its plan in memory.
 const WAITING_MAX: usize = 16;
 
-/// How far the work on a key has come: counts up with every write.
+/// How far the work on a key has come: counts up with every chain of writes that has ended.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<AtomicUsize>);
 
@@ -27,7 +27,7 @@ impl Progress {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn so_far(&self) -> usize {
+    pub fn so_far(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -66,18 +66,14 @@ async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, ch
     for chain in chains {
         plan.act(chain);
     }
-    let caller = Caller::new(server.client(), "test", Clock::system());
-    let key = key();
-    Applier {
-        caller: &caller,
-        resources: &OnlyPods,
-        barrier,
-        key: &key,
-        progress: &Progress::default(),
-        first: None,
-    }
-    .apply(&plan)
-    .await
+    carry_out(server, barrier, &plan, &Progress::default()).await
+}
+
+async fn carry_out(server: &Scripted, barrier: &Barrier, plan: &Plan, progress: &Progress) -> Outcome {
+    let (caller, key) = (Caller::new(server.client(), "test", Clock::system()), key());
+    Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key, progress, first: None }
+        .apply(plan)
+        .await
 }
 
 fn key() -> Key {
@@ -333,23 +329,13 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         plan.act(adopt("a"));
         plan.act(adopt("b"));
         plan.adopter = Some(Uid::new("ours"));
-        let (caller, barrier, key) =
-            (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
+        let barrier = Barrier::default();
 
-        let outcome = Applier {
-            caller: &caller,
-            resources: &OnlyPods,
-            barrier: &barrier,
-            key: &key,
-            progress: &Progress::default(),
-            first: None,
-        }
-        .apply(&plan)
-        .await;
+        let outcome = carry_out(&server, &barrier, &plan, &Progress::default()).await;
 
         assert_eq!(server.story(), expected, "{metadata}");
         assert_eq!(outcome.next(), next, "{metadata}");
-        let is_asked = matches!(barrier.pass(&key, &Nothing), Pass::Ask(_));
+        let is_asked = matches!(barrier.pass(&key(), &Nothing), Pass::Ask(_));
         assert_eq!(is_asked, next == Next::Replan, "{metadata}: the cache is brought up to date");
     }
 }
@@ -369,21 +355,26 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
     ));
     let status = Patch::Merge(json!({"status": {"replicas": 0}}));
     plan.status = Some(Write::patch(Target::Workload, "web", Part::Status, status));
-    let (caller, barrier, key) =
-        (Caller::new(server.client(), "test", Clock::system()), Barrier::default(), key());
+    let barrier = Barrier::default();
 
-    let outcome = Applier {
-        caller: &caller,
-        resources: &OnlyPods,
-        barrier: &barrier,
-        key: &key,
-        progress: &Progress::default(),
-        first: None,
-    }
-    .apply(&plan)
-    .await;
+    let outcome = carry_out(&server, &barrier, &plan, &Progress::default()).await;
 
     assert_eq!(server.story(), ["DELETE web-old", "POST pods", "PATCH status"]);
     assert_eq!(outcome.next(), Next::BackOff);
     assert_eq!(outcome.failures.keys().collect::<Vec<_>>(), [&Purpose::Create]);
+}
+
+/// By this a worker tells a plan that is long from one that is stuck.
+#[tokio::test(start_paused = true)]
+async fn every_chain_that_ends_is_a_step_of_progress() {
+    let server = Scripted::new(|_| Answer::object(5));
+    let mut plan = Plan::default();
+    plan.act(drained_update("web-1"));
+    plan.act(create("web-2"));
+    plan.act(create("web-3"));
+    let progress = Progress::default();
+
+    carry_out(&server, &Barrier::default(), &plan, &progress).await;
+
+    assert_eq!(progress.so_far(), 3);
 }
