@@ -194,6 +194,12 @@ impl Queue {
         self.lock().ready.len()
     }
 
+    /// Whether a key could be worked on now if a worker were free.
+    pub fn is_anyone_waiting(&self) -> bool {
+        let (state, now) = (self.lock(), Instant::now());
+        !state.ready.is_empty() || state.timers.first_key_value().is_some_and(|(at, _)| *at <= now)
+    }
+
     pub(crate) fn tally(&self) -> Tally {
         let state = self.lock();
         let running: Vec<f64> = state.working.values().map(|since| since.elapsed().as_secs_f64()).collect();

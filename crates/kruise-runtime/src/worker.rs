@@ -1,5 +1,6 @@
 //! Working through a queue. A worker whose key does not get on, because a webhook or the network keeps its writes waiting, goes on with
-//! the next key beside it: a few such objects never keep all workers to themselves.
+//! the next key beside it: a few such objects never keep all workers to themselves. A key that does get on but has much to do, because
+//! its object has thousands of pods, makes room for others when it had its time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::Key;
 use crate::queue::Queue;
@@ -18,25 +19,42 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Keys that one worker has begun and that wait. A bound, because each holds its plan in memory.
 const WAITING_MAX: usize = 16;
 
-/// How far the work on a key has come: counts up with every chain of writes that has ended.
-#[derive(Debug, Clone, Default)]
-pub struct Progress(Arc<AtomicUsize>);
+/// So long a key is worked on while others wait: some hundred writes. What is left is planned anew after them.
+const SLICE: Duration = Duration::from_secs(2);
+
+/// How far the work on a key has come, and whether it is the turn of others.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    queue: Arc<Queue>,
+    begun: Instant,
+    /// Chains of writes that have ended.
+    steps: Arc<AtomicUsize>,
+}
 
 impl Progress {
+    pub fn new(queue: Arc<Queue>) -> Self {
+        Self { queue, begun: Instant::now(), steps: Arc::default() }
+    }
+
     pub fn step(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn so_far(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// Whether the key had its time and others wait. Never before it came one step on: each turn is good for something.
+    pub fn makes_room(&self) -> bool {
+        self.so_far() > 0 && SLICE < self.begun.elapsed() && self.queue.is_anyone_waiting()
     }
 }
 
 /// Takes keys and gives each its turn, until the queue is closed; what was begun is ended then. Dropped, all turns end with it.
-pub async fn work<F: Future<Output = ()>>(queue: &Queue, turn: impl Fn(Key, Progress) -> F) {
+pub async fn work<F: Future<Output = ()>>(queue: &Arc<Queue>, turn: impl Fn(Key, Progress) -> F) {
     let mut waiting = FuturesUnordered::new();
     while let Some(key) = beside(&mut waiting, queue.next()).await {
-        let progress = Progress::default();
+        let progress = Progress::new(Arc::clone(queue));
         let mut turn = Box::pin(turn(key, progress.clone()));
         let is_over = loop {
             let before = progress.so_far();
@@ -74,17 +92,19 @@ async fn beside<T>(
 mod tests {
     use std::sync::Mutex;
 
-    use tokio::time::Instant;
-
     use super::*;
     use crate::queue::{BackOff, Done};
 
     const HOUR: Duration = Duration::from_hours(1);
 
+    fn queue() -> Arc<Queue> {
+        Arc::new(Queue::new(BackOff { first: Duration::from_millis(5), longest: HOUR }))
+    }
+
     /// One worker with these keys, in this order. `stuck…` waits for an hour, `large…` makes a write a second for a minute. What
     /// was done by when.
     async fn worked(names: impl IntoIterator<Item = String>) -> Vec<(String, Duration)> {
-        let queue = Queue::new(BackOff { first: Duration::from_millis(5), longest: HOUR });
+        let queue = queue();
         for name in names {
             queue.add(Key::new("n", name.as_str()));
         }
@@ -141,7 +161,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_begun_is_ended_when_the_queue_closes() {
-        let queue = Queue::new(BackOff { first: Duration::from_millis(5), longest: HOUR });
+        let queue = queue();
         queue.add(Key::new("n", "stuck"));
         let ended = Mutex::new(false);
         let turn = async |_: Key, _: Progress| {
@@ -156,5 +176,26 @@ mod tests {
         tokio::join!(work(&queue, &turn), closed);
 
         assert!(*ended.lock().unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_makes_room_for_others_when_it_had_its_time_and_came_on() {
+        let queue = queue();
+        let progress = Progress::new(Arc::clone(&queue));
+        progress.step();
+        queue.add(Key::new("n", "other"));
+        assert!(!progress.makes_room(), "it has just begun");
+
+        tokio::time::sleep(SLICE + Duration::from_millis(1)).await;
+
+        assert!(progress.makes_room());
+        let stuck = Progress { steps: Arc::default(), ..progress.clone() };
+        assert!(!stuck.makes_room(), "a turn without a step would be for nothing");
+        let other = queue.next().await.unwrap();
+        assert!(!progress.makes_room(), "nobody waits");
+        queue.done(other, Done::After(HOUR));
+        assert!(!progress.makes_room(), "nobody waits yet");
+        tokio::time::sleep(HOUR).await;
+        assert!(progress.makes_room(), "the time of the other one has come");
     }
 }

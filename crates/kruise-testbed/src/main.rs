@@ -1,6 +1,6 @@
 //! The testbed as a program: build the parts, run a cluster to play with, simulate nodes, measure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -151,7 +151,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Up(arguments) => on_runtime(bring_up(arguments)),
-        Command::Simnodes { kubeconfig, nodes } => on_runtime(simulate(kubeconfig, nodes)),
+        Command::Simnodes { kubeconfig, nodes } => simulate(&kubeconfig, nodes),
         Command::Demo { kubeconfig, root } => Ok(demo::run(&kubeconfig, &root)?),
         Command::Bench(arguments) => on_runtime(measure(arguments)),
         Command::Images { out, tag } => {
@@ -175,14 +175,24 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 fn on_runtime(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    log_to_stderr();
+    runtime().build()?.block_on(work)
+}
+
+/// One thread: simulated nodes and the bare client are busy waiting, not computing, and leave cores to the others.
+fn runtime() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all();
+    builder
+}
+
+fn log_to_stderr() {
     // The client library reports every answer that is not a success; here those are expected or reported by us.
     let quiet = || "warn,kube_client=off".into();
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| quiet()))
         .with_writer(std::io::stderr)
         .init();
-    // One thread: simulated nodes and the bare client are busy waiting, not computing, and leave cores to the others.
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 async fn bring_up(arguments: Up) -> anyhow::Result<()> {
@@ -193,10 +203,14 @@ async fn bring_up(arguments: Up) -> anyhow::Result<()> {
     Ok(up::run(&up::Settings { nodes, port, manager, write_kubeconfig }).await?)
 }
 
-async fn simulate(kubeconfig: PathBuf, nodes: usize) -> anyhow::Result<()> {
-    let client = cluster::client(&kubeconfig, simnodes::USER_AGENT).await?;
-    let _nodes = SimNodes::start(client, nodes).await?;
-    Ok(tokio::signal::ctrl_c().await?)
+/// News gather for a moment before they are looked at: most of what a pod's kubelet costs is waking up with cold caches.
+fn simulate(kubeconfig: &Path, nodes: usize) -> anyhow::Result<()> {
+    log_to_stderr();
+    runtime().on_thread_park(|| std::thread::sleep(simnodes::MOMENT)).build()?.block_on(async {
+        let client = cluster::client(kubeconfig, simnodes::USER_AGENT).await?;
+        let _nodes = SimNodes::start(client, nodes).await?;
+        Ok(tokio::signal::ctrl_c().await?)
+    })
 }
 
 async fn measure(arguments: Bench) -> anyhow::Result<()> {

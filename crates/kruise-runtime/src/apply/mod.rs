@@ -49,6 +49,8 @@ pub struct Outcome {
     pub asked: BTreeMap<PodName, Verdict>,
     /// Creations that were left for the next plan.
     pub untried: Option<Untried>,
+    /// Chains were left for the next plan because it was the turn of other objects.
+    is_cut_short: bool,
     /// Creations that failed.
     uncreated: usize,
     begun: Option<Instant>,
@@ -92,7 +94,8 @@ impl Outcome {
             let is_refused = *purpose == Purpose::Create && matches!(error, ApplyError::Refused { .. });
             if is_refused && is_open { Next::After(BEHIND_THE_WALL) } else { error.next() }
         };
-        self.failures.iter().map(next).max().unwrap_or(Next::Settle)
+        let rest = if self.is_cut_short { Next::Replan } else { Next::Settle };
+        self.failures.iter().map(next).fold(rest, Next::max)
     }
 }
 
@@ -108,7 +111,9 @@ pub struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Runs all chains, then the status. One failing chain stops at most later creations (CS-42), never another chain.
+    /// Runs all chains, then the status. One failing chain stops at most later creations (CS-42), never another chain. A plan of which
+    /// nothing failed makes room for other objects when it had its time; one with failures does not, because its next plan could
+    /// begin with the same ones.
     pub async fn apply(&self, plan: &Plan) -> Outcome {
         let mut outcome =
             Outcome { events: plan.events.clone(), begun: Some(Instant::now()), ..Outcome::default() };
@@ -157,7 +162,7 @@ impl Applier<'_> {
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < AT_ONCE
-                && !outcome.is_of_the_past()
+                && self.goes_on(outcome)
                 && let Some(chain) = waiting.next()
             {
                 running.push(self.run(chain));
@@ -167,9 +172,20 @@ impl Applier<'_> {
                     self.progress.step();
                     outcome.take(chain, writes, result);
                 }
-                None => return,
+                None => break,
             }
         }
+        outcome.is_cut_short |= waiting.len() > 0;
+    }
+
+    /// Whether one more chain may be begun.
+    fn goes_on(&self, outcome: &Outcome) -> bool {
+        if outcome.failures.is_empty() {
+            return !self.progress.makes_room();
+        }
+        // If a write was waited for in vain for so long that something else may be wanted by now, nothing new is begun: since there is
+        // a failure the key is planned again.
+        outcome.begun.is_none_or(|begun| begun.elapsed() <= FRESH)
     }
 
     /// One, two, four, … at once. After a failure its batch is finished and the rest is left for the next plan; where each stands
@@ -182,10 +198,14 @@ impl Applier<'_> {
         let (before, after) = chains.split_at(begin);
         let around = [after, before].concat();
         let (mut rest, mut size) = (around.as_slice(), 1);
-        while !rest.is_empty() && outcome.uncreated < most && !outcome.is_of_the_past() {
+        while !rest.is_empty() && outcome.uncreated < most && self.goes_on(outcome) {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             self.side_by_side(batch, outcome).await;
             (rest, size) = (later, if outcome.uncreated == 0 { size * 2 } else { 1 });
+        }
+        if outcome.failures.is_empty() {
+            outcome.is_cut_short |= !rest.is_empty();
+            return;
         }
         let round = if before.len() < rest.len() { Round::Open } else { Round::Closed };
         outcome.untried = match creations {
@@ -256,12 +276,6 @@ impl Outcome {
                 self.fail(chain.purpose, error);
             }
         }
-    }
-
-    /// A write was waited for in vain for so long that something else may be wanted by now: nothing new is begun, and since there
-    /// is a failure the key is planned again.
-    fn is_of_the_past(&self) -> bool {
-        !self.failures.is_empty() && self.begun.is_some_and(|begun| FRESH < begun.elapsed())
     }
 
     fn fail(&mut self, purpose: Purpose, error: ApplyError) {

@@ -1,5 +1,7 @@
 //! Plans carried out against a scripted server.
 
+use std::sync::Arc;
+
 use http::Method;
 use kruise_core::chain::{Act, Chain, Event, EventKind, Op, Part, Patch, Purpose, Resource as Target, Write};
 use kruise_core::ids::{PodName, Uid};
@@ -13,6 +15,7 @@ use crate::Scope;
 use crate::barrier::{Pass, Seen as Cache};
 use crate::cache::Version;
 use crate::clock::Clock;
+use crate::queue::{BackOff, Queue};
 use crate::testing::{Answer, Scripted, Seen};
 
 const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
@@ -66,7 +69,7 @@ async fn apply_as(creations: Creations, server: &Scripted, barrier: &Barrier, ch
     for chain in chains {
         plan.act(chain);
     }
-    carry_out(server, barrier, &plan, &Progress::default()).await
+    carry_out(server, barrier, &plan, &Progress::new(queue())).await
 }
 
 async fn carry_out(server: &Scripted, barrier: &Barrier, plan: &Plan, progress: &Progress) -> Outcome {
@@ -74,6 +77,11 @@ async fn carry_out(server: &Scripted, barrier: &Barrier, plan: &Plan, progress: 
     Applier { caller: &caller, resources: &OnlyPods, barrier, key: &key, progress, first: None }
         .apply(plan)
         .await
+}
+
+fn queue() -> Arc<Queue> {
+    let moment = Duration::from_millis(5);
+    Arc::new(Queue::new(BackOff { first: moment, longest: moment }))
 }
 
 fn key() -> Key {
@@ -147,7 +155,7 @@ async fn statefulset_b18_creations_behind_a_wall_of_refusals_get_their_turn() {
             resources: &OnlyPods,
             barrier: &barrier,
             key: &key,
-            progress: &Progress::default(),
+            progress: &Progress::new(queue()),
             first: first.as_ref(),
         };
         let outcome = applier.apply(&plan).await;
@@ -331,7 +339,7 @@ async fn as_3_as_4_nothing_is_adopted_for_a_namesake_or_for_a_set_that_is_being_
         plan.adopter = Some(Uid::new("ours"));
         let barrier = Barrier::default();
 
-        let outcome = carry_out(&server, &barrier, &plan, &Progress::default()).await;
+        let outcome = carry_out(&server, &barrier, &plan, &Progress::new(queue())).await;
 
         assert_eq!(server.story(), expected, "{metadata}");
         assert_eq!(outcome.next(), next, "{metadata}");
@@ -357,7 +365,7 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
     plan.status = Some(Write::patch(Target::Workload, "web", Part::Status, status));
     let barrier = Barrier::default();
 
-    let outcome = carry_out(&server, &barrier, &plan, &Progress::default()).await;
+    let outcome = carry_out(&server, &barrier, &plan, &Progress::new(queue())).await;
 
     assert_eq!(server.story(), ["DELETE web-old", "POST pods", "PATCH status"]);
     assert_eq!(outcome.next(), Next::BackOff);
@@ -372,9 +380,43 @@ async fn every_chain_that_ends_is_a_step_of_progress() {
     plan.act(drained_update("web-1"));
     plan.act(create("web-2"));
     plan.act(create("web-3"));
-    let progress = Progress::default();
+    let progress = Progress::new(queue());
 
     carry_out(&server, &Barrier::default(), &plan, &progress).await;
 
     assert_eq!(progress.so_far(), 3);
+}
+
+/// A plan for an object with very many pods, carried out when it has had its time already: how many chains
+/// of it ended, and what comes next.
+async fn carried_out_late(server: &Scripted, other: Option<Key>) -> (usize, Next) {
+    let mut plan = Plan::default();
+    for number in 0..AT_ONCE + 10 {
+        plan.act(drained_update(&format!("old-{number}")));
+        plan.act(create(&format!("new-{number}")));
+    }
+    let queue = queue();
+    let progress = Progress::new(Arc::clone(&queue));
+    if let Some(other) = other {
+        queue.add(other);
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let outcome = carry_out(server, &Barrier::default(), &plan, &progress).await;
+    (progress.so_far(), outcome.next())
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_plan_makes_room_for_other_objects_and_is_made_anew() {
+    let all = 2 * (AT_ONCE + 10);
+    let well = Scripted::new(|_| Answer::object(5));
+    let other = Key::new("n", "small");
+
+    assert_eq!(carried_out_late(&well, None).await, (all, Next::Settle), "nobody waits");
+    assert_eq!(carried_out_late(&well, Some(other.clone())).await, (AT_ONCE, Next::Replan));
+
+    // Were it cut short at the first failures, those might be all that each plan ever tries.
+    let with_failures = Scripted::new(|seen: &Seen| {
+        if seen.path.ends_with("/status") { Answer::failure(403, "Forbidden") } else { Answer::object(5) }
+    });
+    assert_eq!(carried_out_late(&with_failures, Some(other)).await, (all, Next::BackOff));
 }
