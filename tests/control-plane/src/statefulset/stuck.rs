@@ -90,6 +90,7 @@ async fn terminating_pod_on_a_lost_node_in_order() {
     let before = ordered.until_available(3).await;
     sets.behave(pod("web-1"), Behaviour::NeverStops);
     ordered.delete_pod("web-1").await;
+    ordered.until("the deletion to be seen", |status| status["updatedReplicas"] == 2).await;
     ordered.change(image("nginx:1.26")).await;
     let status = ordered.until("what it waits for", |status| has_condition(status, "Waiting")).await;
     assert_eq!(reason(&status, "Waiting"), "Terminating");
