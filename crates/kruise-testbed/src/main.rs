@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -203,10 +204,13 @@ async fn bring_up(arguments: Up) -> anyhow::Result<()> {
     Ok(up::run(&up::Settings { nodes, port, manager, write_kubeconfig }).await?)
 }
 
-/// News gather for a moment before they are looked at: most of what a pod's kubelet costs is waking up with cold caches.
+/// So long news gather before simulated kubelets look at them: most of what one costs is waking up with cold caches. A real kubelet
+/// takes longer.
+const MOMENT: Duration = Duration::from_millis(10);
+
 fn simulate(kubeconfig: &Path, nodes: usize) -> anyhow::Result<()> {
     log_to_stderr();
-    runtime().on_thread_park(|| std::thread::sleep(simnodes::MOMENT)).build()?.block_on(async {
+    runtime().on_thread_park(|| std::thread::sleep(MOMENT)).build()?.block_on(async {
         let client = cluster::client(kubeconfig, simnodes::USER_AGENT).await?;
         let _nodes = SimNodes::start(client, nodes).await?;
         Ok(tokio::signal::ctrl_c().await?)

@@ -123,12 +123,11 @@ mod tests {
 
     /// Gives these answers one after the other, then none any more. What was asked, and what was heard.
     async fn followed(answers: Vec<String>) -> (Vec<String>, Vec<String>) {
-        let (answers, asked) = (Mutex::new(VecDeque::from(answers)), Arc::new(Mutex::new(Vec::new())));
-        let answers = Arc::new(answers);
+        let (mut answers, asked) = (VecDeque::from(answers), Arc::new(Mutex::new(Vec::new())));
         let record = Arc::clone(&asked);
         let service = tower::service_fn(move |request: Request<Body>| {
             record.lock().unwrap().push(request.uri().query().unwrap_or_default().to_owned());
-            let answer = answers.lock().unwrap().pop_front();
+            let answer = answers.pop_front();
             async move {
                 match answer {
                     Some(text) => Ok::<_, Infallible>(Response::new(Body::from(text.into_bytes()))),

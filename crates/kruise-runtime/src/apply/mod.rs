@@ -49,7 +49,7 @@ pub struct Outcome {
     pub asked: BTreeMap<PodName, Verdict>,
     /// Creations that were left for the next plan.
     pub untried: Option<Untried>,
-    /// Chains were left for the next plan because it was the turn of other objects.
+    /// Chains were left for the next plan: it was the turn of other objects, or this plan had failed and become old.
     is_cut_short: bool,
     /// Creations that failed.
     uncreated: usize,

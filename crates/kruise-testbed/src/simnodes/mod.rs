@@ -8,7 +8,6 @@ mod nodes;
 mod pods;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use kruise_sim::kubelet::{Behaviour, Knobs, Rule, Which};
 use kube::Client;
@@ -19,9 +18,6 @@ use crate::TestbedError;
 
 /// The user agent of the simulated kubelets, by which the audit log tells their writes apart.
 pub const USER_AGENT: &str = "simulated-kubelet";
-
-/// So much later than at once a program of its own may look at what came; a kubelet takes much longer.
-pub const MOMENT: Duration = Duration::from_millis(10);
 
 /// A running agent. Dropping it stops the simulation; the nodes stay registered.
 #[derive(Debug)]
