@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
-use kruise_testbed::{Scratch, manager, scratch_without_manager};
+use kruise_testbed::{Scratch, manager, scratch_without_manager, wait};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
@@ -93,7 +93,9 @@ impl Takeover {
             load::<ControllerRevision>(&sets, &web, revision).await;
         }
         for claim in of_kind("PersistentVolumeClaim") {
-            load::<PersistentVolumeClaim>(&sets, &web, unbound(claim)).await;
+            let bound = claim["status"].clone();
+            let name = load::<PersistentVolumeClaim>(&sets, &web, unbound(claim)).await;
+            until_bound(&web, &name, &bound).await;
         }
         for pod in of_kind("Pod") {
             let patch = Patch::Merge(own_images(json!({"status": pod["status"]})));
@@ -268,6 +270,15 @@ fn unbound(mut claim: Value) -> Value {
     claim["spec"].as_object_mut().unwrap().shift_remove("volumeName");
     claim["metadata"].as_object_mut().unwrap().shift_remove("annotations");
     claim
+}
+
+/// Waits until the claim has what it was recorded with: a manager that sees it before is right to say so in a status.
+async fn until_bound(web: &Live, name: &str, recorded: &Value) {
+    let has_it = |claim: &PersistentVolumeClaim| {
+        let status = json!(claim.status);
+        status["phase"] == recorded["phase"] && status["capacity"] == recorded["capacity"]
+    };
+    wait::until(&web.claims, name, "a claim as it was recorded", has_it).await.unwrap();
 }
 
 /// `node-1` of the recording is a node of ours.
