@@ -207,7 +207,7 @@ async fn sm_77_cloneset_b12_views_share_pods_with_the_cache() {
 
 /// AS-3, AS-4, statefulset/B19: everything in a view is found by uid or name.
 #[tokio::test]
-async fn as_3_as_4_statefulset_b19_a_view_has_orphans_strangers_claims_and_classes() {
+async fn sm_76_as_3_as_4_statefulset_b19_a_view_has_orphans_strangers_claims_and_classes() {
     let world = world::<StatefulSets>();
     world.put(StatefulSet::RESOURCE, &workload(1));
     let mut leaving = meta("web-9", "p9", 2, None);

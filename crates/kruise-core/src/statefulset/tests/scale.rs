@@ -169,19 +169,24 @@ fn statefulset_b10_a_pod_that_is_wanted_again_comes_back_to_life() {
     assert_eq!(touched(&plan, Purpose::Delete), ["web-2"], "somebody asked for it");
 }
 
+/// Those of others are not even in the view; that the set itself is alive is read live before anything is adopted.
 #[test]
-fn as_3_as_4_orphans_are_adopted_and_lost_pods_let_go() {
+fn sm_76_as_3_as_4_orphans_are_adopted_and_lost_pods_let_go() {
     let orphan = new().set("/metadata/ownerReferences", json!([]));
     let fixture = parallel().settled().pods([orphan, new().label("app", "other"), new()]);
     let fixture = fixture.and(|view| {
         view.orphan_revisions = view.revisions.iter().map(|one| one.name.clone()).take(1).collect();
     });
 
-    let plan = fixture.plan();
+    let plan = fixture.clone().plan();
 
     assert_eq!(touched(&plan, Purpose::Adopt), ["web-0"]);
     assert_eq!(count(&plan, Purpose::Adopt), 2, "the revision too");
     assert_eq!(touched(&plan, Purpose::Release), ["web-1"]);
+    assert_eq!(plan.adopter, Some(crate::ids::Uid::new("uid-web")));
+
+    let plan = fixture.and(|view| view.deleted = Some(now())).plan();
+    assert!(plan.chains.is_empty(), "a set that is being deleted takes nothing and lets nothing go");
 }
 
 #[test]
