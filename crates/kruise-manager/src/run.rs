@@ -72,7 +72,7 @@ fn resize(major: &str, minor: &str) -> Resize {
 }
 
 async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
-    let config = match flags.kubeconfig() {
+    let mut config = match flags.kubeconfig() {
         Some(path) => {
             let read =
                 kube::config::Kubeconfig::read_from(&path).with_context(|| path.display().to_string())?;
@@ -82,6 +82,8 @@ async fn client(flags: &Flags, metrics: &Metrics) -> anyhow::Result<Client> {
             Config::infer().await.context("no kubeconfig was given and this is not a pod of a cluster")?
         }
     };
+    // The library's own repeats would send a write again after we have given it up (SM-71), and hide from us that a server is busy.
+    config.default_retry = false;
     let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let builder = ClientBuilder::try_from(config)?.with_layer(&metrics.count_requests(&host));
     match flags.limit() {
@@ -130,7 +132,47 @@ async fn stop_signal() -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_since;
+    use clap::Parser;
+    use http::Request;
+    use kruise_runtime::metrics::Metrics;
+    use serde_json::json;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::{Flags, client, is_since};
+
+    /// SM-71: what a write without an answer may still do is known only if nobody sends it twice.
+    #[tokio::test]
+    async fn sm_71_busy_server_is_not_asked_again_behind_our_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let answering = async {
+            for status in ["429 Too Many Requests", "200 OK"] {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                assert!(stream.read(&mut [0; 4_096]).await.unwrap() > 0);
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        };
+        let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+        let named = |what: &str, is: serde_json::Value| json!([{"name": "n", (what): is}]);
+        let config = json!({
+            "clusters": named("cluster", json!({"server": server})), "users": named("user", json!({})),
+            "contexts": named("context", json!({"cluster": "n", "user": "n"})), "current-context": "n",
+        });
+        std::fs::write(kubeconfig.path(), config.to_string()).unwrap();
+        let path = kubeconfig.path().display().to_string();
+        let flags = Flags::parse_from(["kruise-manager", "--kubeconfig", &path]);
+        let client = client(&flags, &Metrics::default()).await.unwrap();
+
+        let asked = client.request_text(Request::post("/").body(Vec::new()).unwrap());
+        let told = tokio::select! {
+            told = asked => told,
+            () = answering => panic!("it was asked twice"),
+        };
+
+        assert!(matches!(told, Err(kube::Error::Api(status)) if status.code == 429));
+    }
 
     #[test]
     fn sm_36_resize_endpoint_from_1_32_on() {

@@ -27,6 +27,9 @@ const AT_ONCE: usize = 48;
 /// Creations of one plan that may fail where each stands for itself: so many refusals are no coincidence any more.
 const REFUSED_MAX: usize = 16;
 
+/// So many writes in a row that the server is too busy for: it is left alone then. One alone may be a webhook's word about one object.
+const BUSY_MAX: usize = 8;
+
 /// When the creations that such a wall of refusals hides get their turn: all of them do, but slowly.
 const BEHIND_THE_WALL: Duration = Duration::from_secs(1);
 
@@ -53,6 +56,8 @@ pub struct Outcome {
     is_cut_short: bool,
     /// Creations that failed.
     uncreated: usize,
+    /// Writes that the server was too busy for since the last one that went well.
+    busy: usize,
     begun: Option<Instant>,
 }
 
@@ -180,6 +185,9 @@ impl Applier<'_> {
 
     /// Whether one more chain may be begun.
     fn goes_on(&self, outcome: &Outcome) -> bool {
+        if BUSY_MAX <= outcome.busy {
+            return false;
+        }
         if outcome.failures.is_empty() {
             return !self.progress.makes_room();
         }
@@ -267,8 +275,12 @@ impl Outcome {
             self.asked.insert(pod.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
         }
         match result {
-            Ok(()) => self.events.extend(chain.done.clone()),
+            Ok(()) => {
+                self.busy = 0;
+                self.events.extend(chain.done.clone());
+            }
             Err(error) => {
+                self.busy += usize::from(matches!(error, ApplyError::Busy { .. }));
                 // A conflict is normal and no news for a user.
                 if let (Some(reason), false) = (chain.failed, matches!(error.next(), Next::Replan)) {
                     self.events.push(Event { kind: EventKind::Warning, reason, message: error.to_string() });

@@ -372,6 +372,26 @@ async fn as_6_status_and_history_are_written_although_a_pod_could_not_be() {
     assert_eq!(outcome.failures.keys().collect::<Vec<_>>(), [&Purpose::Create]);
 }
 
+/// A server that says to many writes that it is too busy is left alone for as long as it asks; one busy answer stops no other chain.
+#[tokio::test(start_paused = true)]
+async fn busy_server_is_left_alone() {
+    let all = || (0..10 * AT_ONCE).map(|n| drained_update(&format!("web-{n}"))).collect::<Vec<_>>();
+    let busy = Scripted::new(|_: &Seen| Answer::failure(429, "TooManyRequests"));
+
+    let outcome = apply(&busy, &Barrier::default(), all()).await;
+
+    assert_eq!(busy.seen().len(), AT_ONCE + BUSY_MAX - 1, "those that were under way by then");
+    assert_eq!(outcome.next(), Next::After(Duration::from_secs(1)));
+
+    let for_one = Scripted::new(|seen: &Seen| match seen.path.as_str() {
+        "/api/v1/namespaces/n/pods/web-0/status" => Answer::failure(429, "TooManyRequests"),
+        _ => Answer::object(5),
+    });
+    let outcome = apply(&for_one, &Barrier::default(), all()).await;
+    assert_eq!(for_one.seen().len(), 2 * 10 * AT_ONCE - 1);
+    assert_eq!(outcome.next(), Next::After(Duration::from_secs(1)));
+}
+
 /// By this a worker tells a plan that is long from one that is stuck.
 #[tokio::test(start_paused = true)]
 async fn every_chain_that_ends_is_a_step_of_progress() {

@@ -1,10 +1,14 @@
 //! The watch loop against a scripted server.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::StreamExt;
+use http::{Request, Response};
+use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::store::tests::Thing;
 use super::{Listed, Store, Version, Watch, WatchSettings};
@@ -124,12 +128,37 @@ async fn server_without_streaming_list_is_listed_by_pages() {
 #[tokio::test(start_paused = true)]
 async fn unreachable_server_is_tried_again_ever_more_slowly() {
     let server = script(vec![|| Answer::failure(500, "InternalError")]);
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
 
     let store = run(&server, 6).await;
 
     assert!(!store.is_synced());
     assert!(started.elapsed() > Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+/// A connection can die without a word; nobody would ever hear of a change on it.
+#[tokio::test(start_paused = true)]
+async fn silent_watch_is_begun_anew_where_it_was() {
+    let asked: Arc<Mutex<Vec<(Instant, String)>>> = Arc::default();
+    let log = Arc::clone(&asked);
+    let silent = tower::service_fn(move |request: Request<kube::client::Body>| {
+        log.lock().unwrap().push((Instant::now(), request.uri().query().unwrap_or_default().to_owned()));
+        let lines = Answer::lines(&[added("a", 3), listed(5)]).body;
+        let lines = futures::stream::once(async { Ok::<_, std::io::Error>(lines) });
+        let body = axum::body::Body::from_stream(lines.chain(futures::stream::pending()));
+        async { Ok::<_, std::io::Error>(Response::new(body)) }
+    });
+    let settings = WatchSettings { namespace: "".into(), seed: 7 };
+    let watch = Watch::<Thing>::new(Client::new(silent, "default"), Arc::default(), settings);
+
+    let task = tokio::spawn(watch.run());
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    task.abort();
+
+    let asked = asked.lock().unwrap();
+    let [(first, _), (second, from)] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(second.duration_since(*first), Duration::from_secs(150));
+    assert!(from.ends_with("resourceVersion=5"), "{from}");
 }
 
 #[tokio::test(start_paused = true)]

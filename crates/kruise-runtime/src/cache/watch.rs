@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::stream::{self, Line};
 use super::{Cached, Listed, Store, Version};
@@ -19,8 +19,9 @@ const BACK_OFF: BackOff = BackOff { first: Duration::from_millis(200), longest: 
 /// The server ends a watch after this long; five minutes is what its caches are made for.
 const WATCH_SECONDS: u64 = 290;
 
-/// Somewhat longer: a connection that died without a word is given up then.
-const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS + 30);
+/// A watch that was silent for so long is begun anew where it was: its connection may have died without a word. Servers send a
+/// bookmark about every minute, and where there is none to send a new request costs next to nothing.
+const SILENCE: Duration = Duration::from_secs(150);
 
 /// A watch that ends sooner and without news is not worth repeating at once.
 const LASTED: Duration = Duration::from_secs(1);
@@ -60,7 +61,7 @@ enum ListBy {
 
 /// Why a round ended.
 enum End {
-    /// The server closed it, as it does now and then: go on from where it was.
+    /// The server closed it, as it does now and then, or has been silent for long: go on from where it was.
     Closed,
     /// The history is gone: list again.
     TooOld,
@@ -189,11 +190,14 @@ impl<T: Cached> Watch<T> {
             "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}{selection}&{from}"
         );
         let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        let mut lines = pin!(self.client.request_stream(request).await?);
-        let mut buffer = Vec::new();
+        let Ok(lines) = timeout(SILENCE, self.client.request_stream(request)).await else {
+            return Ok(End::Failed("no answer".into()));
+        };
+        let (mut lines, mut buffer) = (pin!(lines?), Vec::new());
         loop {
-            let next = tokio::time::timeout(SILENCE, stream::next::<T>(&mut lines, &mut buffer)).await;
-            let Ok(line) = next else { return Ok(End::Failed("the connection is silent".into())) };
+            let Ok(line) = timeout(SILENCE, stream::next::<T>(&mut lines, &mut buffer)).await else {
+                return Ok(End::Closed);
+            };
             let Some(line) = line? else { return Ok(End::Closed) };
             if let Some(end) = self.take(line, &mut listed) {
                 return Ok(end);

@@ -13,7 +13,7 @@ use kruise_core::plan::Plan;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::apply::{Applier, Caller, Next, Outcome, Resources, Verdict, version_of};
+use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Resources, Verdict, version_of};
 use crate::barrier::{Barrier, Found, Pass};
 use crate::cache::Caches;
 use crate::clock::Clock;
@@ -81,14 +81,18 @@ struct Memory {
 }
 
 impl Memory {
-    /// What the next plan must know. A conflict is no failure; a plan without one clears what was there.
+    /// What the next plan must know. A conflict is no failure; a plan without one clears what was there. Of a server that was too
+    /// busy nothing was learnt: a status that told of it would be one more write for it, and another when it has recovered.
     fn after(self, outcome: &Outcome) -> Self {
-        let mut failures: BTreeMap<Purpose, String> = outcome
-            .failures
-            .iter()
-            .filter(|(_, error)| error.next() != Next::Replan)
-            .map(|(purpose, error)| (*purpose, error.to_string()))
-            .collect();
+        let told = |(purpose, error): (&Purpose, &ApplyError)| match error {
+            ApplyError::Conflict { .. } | ApplyError::Exists { .. } => None,
+            ApplyError::Busy { .. } => Some((*purpose, self.failures.get(purpose)?.clone())),
+            ApplyError::Refused { .. }
+            | ApplyError::Denied { .. }
+            | ApplyError::Unsure { .. }
+            | ApplyError::Broken { .. } => Some((*purpose, error.to_string())),
+        };
+        let mut failures: BTreeMap<Purpose, String> = outcome.failures.iter().filter_map(told).collect();
         // Each plan begins with another creation then; one message for all of them, or each plan would change the status.
         if let (Some(first), true) = (self.failures.get(&Purpose::Create), self.untried.is_some()) {
             failures.entry(Purpose::Create).and_modify(|message| message.clone_from(first));

@@ -4,7 +4,7 @@ use kruise_core::chain::{Part, Patch, Resource as Target, Write};
 use serde_json::json;
 
 use super::*;
-use crate::apply::{ApplyError, Untried};
+use crate::apply::Untried;
 use crate::metrics::Metrics;
 use crate::resource::Scope;
 use crate::testing::{Answer, Scripted};
@@ -29,6 +29,24 @@ fn statefulset_b18_message_stays_while_creations_take_turns() {
     assert_eq!(told(&second), told(&first));
     assert_ne!(told(&third), told(&first), "no wall any more: the first that fails is always the same");
     assert_eq!(third.after(&Outcome::default()), Memory::default());
+}
+
+/// A busy server is no news: the condition neither comes nor goes because of it.
+#[test]
+fn busy_server_changes_no_condition() {
+    let object = Key::new("n", "web-0");
+    let outcome = |error: ApplyError| {
+        let mut outcome = Outcome::default();
+        outcome.failures.insert(Purpose::Create, error);
+        outcome
+    };
+    let after = Duration::from_secs(1);
+    let busy = outcome(ApplyError::Busy { object: object.clone(), after, message: "later".to_owned() });
+    let refused = outcome(ApplyError::Refused { object, message: "quota".to_owned() });
+
+    assert_eq!(Memory::default().after(&busy), Memory::default());
+    let with_quota = Memory::default().after(&refused);
+    assert_eq!(with_quota.clone().after(&busy), with_quota);
 }
 
 const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
