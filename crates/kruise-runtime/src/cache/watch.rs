@@ -116,6 +116,7 @@ impl<T: Cached> Watch<T> {
                     End::NoStream
                 }
                 Err(kube::Error::Api(status)) if self.from.is_none() && is_behind(&status) => End::WentBack,
+                Err(kube::Error::Api(status)) => End::Failed(format!("{} ({})", status.message, status.code)),
                 Err(error) => End::Failed(error.to_string()),
             };
             // A watch that brought something or lasted a while worked, whatever ended it.
