@@ -48,8 +48,9 @@ struct State {
     timers: BTreeMap<Instant, BTreeSet<Key>>,
     timer_of: HashMap<Key, Instant>,
     failures: HashMap<Key, u32>,
-    /// Events do not wake these keys before the given time.
+    /// Events do not wake these keys before the given time, unless they are urgent.
     resting: HashMap<Key, Instant>,
+    urgent: HashSet<Key>,
     closed: bool,
     counts: Counts,
 }
@@ -82,6 +83,13 @@ pub(crate) struct Tally {
     pub worked: Times,
 }
 
+/// Whether an event waits for others while its key rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    CanGather,
+    AtOnce,
+}
+
 /// How a piece of work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
@@ -102,7 +110,19 @@ impl Queue {
 
     /// Wakes a key; it forgets none of its timers or failures.
     pub fn add(&self, key: Key) {
+        self.wake(key, Urgency::CanGather);
+    }
+
+    /// As [`Queue::add`], also while the key rests: somebody wants something else of its object.
+    pub fn hurry(&self, key: Key) {
+        self.wake(key, Urgency::AtOnce);
+    }
+
+    fn wake(&self, key: Key, urgency: Urgency) {
         let mut state = self.lock();
+        if urgency == Urgency::AtOnce {
+            state.urgent.insert(key.clone());
+        }
         if state.working.contains_key(&key) {
             state.again.insert(key);
             return;
@@ -223,7 +243,7 @@ impl Queue {
 impl State {
     fn wake(&mut self, key: Key, now: Instant) {
         match self.resting.get(&key) {
-            Some(until) if *until > now => {
+            Some(until) if *until > now && !self.urgent.contains(&key) => {
                 let until = self.timer_of.get(&key).map_or(*until, |timer| *until.min(timer));
                 self.set_timer(&key, Some(until));
             }
@@ -245,6 +265,7 @@ impl State {
     /// A worker begins with this key.
     fn take(&mut self, key: &Key) {
         let now = Instant::now();
+        self.urgent.remove(key);
         if let Some(since) = self.queued.remove(key) {
             self.counts.waited.add(now - since);
         }
@@ -404,6 +425,33 @@ mod tests {
         queue.next().await.unwrap();
 
         assert_eq!(start.elapsed().as_millis(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_urgent_does_not_wait_for_a_rest() {
+        let queue = queue();
+        let start = Instant::now();
+        let rest = |key: &Key| queue.rest(key, Instant::now() + Duration::from_secs(1));
+        queue.add(key("big"));
+        let big = queue.next().await.unwrap();
+        queue.hurry(key("big"));
+        rest(&big);
+        queue.done(big, Done::Settled(None));
+
+        let again = queue.next().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO, "it came while it was worked on");
+        rest(&again);
+        queue.done(again, Done::Settled(None));
+        queue.add(key("big"));
+        queue.hurry(key("big"));
+        let again = queue.next().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO, "it came while it rested");
+
+        rest(&again);
+        queue.done(again, Done::Settled(None));
+        queue.add(key("big"));
+        queue.next().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::from_secs(1), "what was urgent is done");
     }
 
     #[tokio::test(start_paused = true)]

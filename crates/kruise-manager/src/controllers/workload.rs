@@ -66,8 +66,12 @@ impl<K: Planned> Workloads<K> {
     pub fn wake(stores: &Arc<Stores>, queue: &Arc<Queue>) {
         let waker = Arc::clone(queue);
         K::store(stores).on_change(move |change| {
-            if let Some(object) = change.new.or(change.old) {
+            let Some(object) = change.new.or(change.old) else { return };
+            // Whoever changes the spec does not wait for a rest. Most other changes are our own status.
+            if change.new.map(generation) == change.old.map(generation) {
                 waker.add(object.key());
+            } else {
+                waker.hurry(object.key());
             }
         });
         wake_owner::<K, _>(stores, queue, &stores.pods);
@@ -123,6 +127,11 @@ impl<K: Planned> Resources for Workloads<K> {
     fn of(&self, target: Target) -> Resource {
         objects::resource(target, K::Kind::RESOURCE)
     }
+}
+
+/// Counts the changes of its spec.
+fn generation<K>(object: &Arc<Stored<K>>) -> Option<i64> {
+    object.object.pointer("/metadata/generation")?.as_i64()
 }
 
 /// The revisions of a workload.
