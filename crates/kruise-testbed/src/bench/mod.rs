@@ -13,8 +13,9 @@ mod observe;
 mod process;
 mod report;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kube::Client;
 
@@ -57,6 +58,12 @@ pub enum Kind {
     Statefulset,
 }
 
+/// Nothing but leases was written for so long: the server is quiet.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// How often that is looked for; a server that never is quiet is measured all the same.
+const QUIET_LOOKS_MAX: usize = 20;
+
 /// A phase. Each begins where the one before ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Part {
@@ -91,7 +98,7 @@ struct Worker {
 }
 
 impl Stage<'_> {
-    /// Times one phase and counts what it cost.
+    /// Times one phase and counts what it cost, with what it leaves behind: a last status, events of the scheduler.
     async fn timed<F>(&self, worker: Worker, part: Part, work: F) -> Result<Phase, TestbedError>
     where
         F: Future<Output = Result<(), TestbedError>>,
@@ -101,6 +108,7 @@ impl Stage<'_> {
         let started = Instant::now();
         work.await?;
         let elapsed = started.elapsed();
+        self.quiet().await?;
         let mut phase = Phase::new(part.name(), worker.pods, elapsed, self.audit.since(mark)?);
         if let (Some(pid), Some(before)) = (worker.process, before) {
             let after = Usage::of(pid)?;
@@ -108,6 +116,19 @@ impl Stage<'_> {
         }
         eprintln!("[bench] {}", phase.line());
         Ok(phase)
+    }
+
+    /// Waits until nobody writes any more, so that no phase pays for the one before it.
+    async fn quiet(&self) -> Result<(), TestbedError> {
+        for _ in 0..QUIET_LOOKS_MAX {
+            let mark = self.audit.mark()?;
+            tokio::time::sleep(QUIET).await;
+            let writes = self.audit.since(mark)?;
+            if writes.values().flat_map(BTreeMap::keys).all(|what| what.ends_with(" leases")) {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
