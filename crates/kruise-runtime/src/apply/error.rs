@@ -61,6 +61,9 @@ pub enum Next {
 /// The server's default when it gives no number.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// A server that asks for more is asked again all the same: its answer may be an hour old soon, and nobody would look at the object.
+const BUSY_LONGEST: Duration = Duration::from_secs(30);
+
 /// CS-76.
 const DENIED: Duration = Duration::from_secs(1);
 
@@ -128,7 +131,7 @@ fn is_failed_test(status: &Status) -> bool {
 
 fn retry_after(status: &Status) -> Duration {
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    if seconds == 0 { BUSY } else { Duration::from_secs(u64::from(seconds)) }
+    if seconds == 0 { BUSY } else { Duration::from_secs(u64::from(seconds)).min(BUSY_LONGEST) }
 }
 
 #[cfg(test)]

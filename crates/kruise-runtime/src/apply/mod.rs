@@ -102,6 +102,15 @@ impl Outcome {
         let rest = if self.is_cut_short { Next::Replan } else { Next::Settle };
         self.failures.iter().map(next).fold(rest, Next::max)
     }
+
+    /// How long a server wants to be left alone that was too busy for many writes.
+    pub fn busy_for(&self) -> Option<Duration> {
+        let asked = |error: &ApplyError| match error.next() {
+            Next::After(delay) => Some(delay),
+            Next::Settle | Next::Replan | Next::BackOff => None,
+        };
+        if self.busy < BUSY_MAX { None } else { self.failures.values().filter_map(asked).max() }
+    }
 }
 
 /// Everything a plan needs to be carried out.

@@ -236,6 +236,10 @@ impl<P: Planner> Controller<P> {
         }
         self.tell(key, &outcome.events);
         self.remember(key, &outcome);
+        if let Some(delay) = outcome.busy_for() {
+            tracing::warn!(%key, seconds = delay.as_secs(), "the API server is too busy for the writes of this object");
+            self.queue.rest(key, Instant::now() + delay);
+        }
         match outcome.next() {
             Next::Settle => {
                 let revisit = plan.revisit_at.map(|at| Instant::now() + wait(now, at));

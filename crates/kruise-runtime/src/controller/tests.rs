@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kruise_core::chain::{Part, Patch, Resource as Target, Write};
+use kruise_core::chain::{Chain, Part, Patch, Resource as Target, Write};
 use serde_json::json;
 
 use super::*;
@@ -72,6 +72,9 @@ impl Planner for Clumsy {
     fn plan(&self, key: &Key, _: &Turn) -> Option<Plan> {
         self.turns.fetch_add(1, Ordering::Relaxed);
         assert_ne!(&*key.name, "fails-in-planning");
+        if &*key.name == "large" {
+            return Some(large());
+        }
         let target = if &*key.name == "fails-in-writing" { Target::Revision } else { Target::Pod };
         let mut plan = Plan::default();
         plan.status = Some(Write::patch(target, "x", Part::Object, Patch::Merge(json!({}))));
@@ -84,9 +87,17 @@ impl Planner for Clumsy {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn panic_ends_one_turn_is_counted_and_tried_again() {
-    let server = Scripted::new(|_| Answer::object(5));
+/// Many writes.
+fn large() -> Plan {
+    let mut plan = Plan::default();
+    for number in 0..100 {
+        let write = Write::patch(Target::Pod, &format!("p-{number}"), Part::Object, Patch::Merge(json!({})));
+        plan.act(Chain::other(Purpose::Refresh, vec![write]));
+    }
+    plan
+}
+
+fn controller(server: &Scripted) -> (Arc<Controller<Clumsy>>, Arc<Queue>, Arc<Metrics>) {
     let (clock, metrics) = (Clock::system(), Arc::new(Metrics::default()));
     let back_off = BackOff { first: Duration::from_secs(1), longest: Duration::from_hours(1) };
     let queue = Arc::new(Queue::new(back_off));
@@ -99,7 +110,32 @@ async fn panic_ends_one_turn_is_counted_and_tried_again() {
         back_off,
         seed: 1,
     };
-    let controller = Controller::new(Clumsy::default(), Arc::clone(&queue), shared);
+    (Controller::new(Clumsy::default(), Arc::clone(&queue), shared), queue, metrics)
+}
+
+/// Events about an object are no reason to bother a server that asked for time.
+#[tokio::test(start_paused = true)]
+async fn busy_server_is_left_alone_also_while_events_come() {
+    let server = Scripted::new(|_| Answer::failure(429, "TooManyRequests"));
+    let (controller, queue, _) = controller(&server);
+
+    let workers = controller.start(1);
+    for _ in 0..250 {
+        queue.add(Key::new("n", "large"));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    queue.close();
+    for worker in workers {
+        worker.await.unwrap();
+    }
+
+    assert_eq!(controller.planner.turns.load(Ordering::Relaxed), 3, "once a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_ends_one_turn_is_counted_and_tried_again() {
+    let server = Scripted::new(|_| Answer::object(5));
+    let (controller, queue, metrics) = controller(&server);
     for name in ["fails-in-planning", "fails-in-writing", "good"] {
         queue.add(Key::new("n", name));
     }
