@@ -438,17 +438,17 @@ mod tests {
         rest(&big);
         queue.done(big, Done::Settled(None));
 
-        let again = queue.next().await.unwrap();
+        let second = queue.next().await.unwrap();
         assert_eq!(start.elapsed(), Duration::ZERO, "it came while it was worked on");
-        rest(&again);
-        queue.done(again, Done::Settled(None));
+        rest(&second);
+        queue.done(second, Done::Settled(None));
         queue.add(key("big"));
         queue.hurry(key("big"));
-        let again = queue.next().await.unwrap();
+        let third = queue.next().await.unwrap();
         assert_eq!(start.elapsed(), Duration::ZERO, "it came while it rested");
 
-        rest(&again);
-        queue.done(again, Done::Settled(None));
+        rest(&third);
+        queue.done(third, Done::Settled(None));
         queue.add(key("big"));
         queue.next().await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_secs(1), "what was urgent is done");

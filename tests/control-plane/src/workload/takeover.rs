@@ -94,8 +94,8 @@ impl Takeover {
         }
         for claim in of_kind("PersistentVolumeClaim") {
             let bound = claim["status"].clone();
-            let name = load::<PersistentVolumeClaim>(&sets, &web, unbound(claim)).await;
-            until_bound(&web, &name, &bound).await;
+            let created = load::<PersistentVolumeClaim>(&sets, &web, unbound(claim)).await;
+            until_bound(&web, &created, &bound).await;
         }
         for pod in of_kind("Pod") {
             let patch = Patch::Merge(own_images(json!({"status": pod["status"]})));
