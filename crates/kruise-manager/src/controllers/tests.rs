@@ -100,6 +100,26 @@ fn workload(version: u64) -> Value {
     })
 }
 
+/// Own status writes gather while a large object rests; whoever changes its spec does not wait.
+#[tokio::test]
+async fn changed_spec_does_not_wait_for_a_rest() {
+    let world = world::<CloneSets>();
+    let at = |generation: u64, version: u64| {
+        let mut object = workload(version);
+        object["metadata"]["generation"] = json!(generation);
+        object
+    };
+    world.put(CloneSet::RESOURCE, &at(1, 1));
+    let key = world.queue.next().await.unwrap();
+    world.queue.rest(&key, tokio::time::Instant::now() + Duration::from_hours(1));
+    world.queue.done(key, Done::Settled(None));
+
+    world.put(CloneSet::RESOURCE, &at(1, 2));
+    assert_eq!(world.queue.depth(), 0, "its status");
+    world.put(CloneSet::RESOURCE, &at(2, 3));
+    assert_eq!(world.queue.depth(), 1, "its spec");
+}
+
 fn cloneset_planner(world: &World) -> Workloads<CloneSets> {
     Workloads::new(world.cx.clone(), CloneSets(PreparingDelete::Counted))
 }

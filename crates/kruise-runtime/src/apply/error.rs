@@ -61,7 +61,7 @@ pub enum Next {
 /// The server's default when it gives no number.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// A server that asks for more is asked again all the same: its answer may be an hour old soon, and nobody would look at the object.
+/// A server that wants more time is asked again all the same: worse than a request in vain is an object that nobody looks at.
 const BUSY_LONGEST: Duration = Duration::from_secs(30);
 
 /// CS-76.
@@ -165,6 +165,12 @@ mod tests {
                 "TooManyRequests",
                 &serde_json::json!({"retryAfterSeconds": 7}),
                 Next::After(Duration::from_secs(7)),
+            ),
+            (
+                429,
+                "TooManyRequests",
+                &serde_json::json!({"retryAfterSeconds": 3_600}),
+                Next::After(BUSY_LONGEST),
             ),
             (500, "InternalError", &none, Next::BackOff),
             (504, "Timeout", &none, Next::BackOff),
