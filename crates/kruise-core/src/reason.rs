@@ -147,9 +147,9 @@ impl Reason {
             | Self::MinReadySeconds { .. } => 0,
             Self::DeleteLimit { .. }
             | Self::MaxUnavailable { .. }
-            | Self::WaitingForNode
+            | Self::TargetUnavailable { .. }
             | Self::WaitsFor { .. } => 1,
-            Self::TargetUnavailable { .. } | Self::NotReady { .. } | Self::Terminating => 2,
+            Self::WaitingForNode | Self::NotReady { .. } | Self::Terminating => 2,
             Self::Updating { .. }
             | Self::HookHeld { .. }
             | Self::ClaimResizing { .. }
@@ -159,6 +159,37 @@ impl Reason {
             | Self::UnreadableSpec { .. }
             | Self::NameTaken
             | Self::ClaimUnfit { .. } => 4,
+        }
+    }
+
+    /// Whether other pods wait for this one because only so many may be down.
+    pub fn is_down(&self) -> bool {
+        match self {
+            Self::MinReadySeconds { .. }
+            | Self::NotReady { .. }
+            | Self::WaitingForNode
+            | Self::Updating { .. }
+            | Self::Terminating => true,
+            Self::Done
+            | Self::OwnerDeleted
+            | Self::UnreadableSpec { .. }
+            | Self::RevisionFirst
+            | Self::ScalingFirst
+            | Self::DeleteLimit { .. }
+            | Self::CreationFirst
+            | Self::Partition { .. }
+            | Self::Paused
+            | Self::OnDelete
+            | Self::MaxUnavailable { .. }
+            | Self::TargetUnavailable { .. }
+            | Self::HookHeld { .. }
+            | Self::NotInPlace { .. }
+            | Self::ForeignState
+            | Self::WaitsFor { .. }
+            | Self::NameTaken
+            | Self::ClaimTerminating { .. }
+            | Self::ClaimResizing { .. }
+            | Self::ClaimUnfit { .. } => false,
         }
     }
 }

@@ -66,14 +66,15 @@ impl Conditions {
         self.0.retain(|one| text(one, "type") != Some(kind));
     }
 
-    /// Same status and reason: left as it is, times and message too (CS-91), unless it reports a failure (B5).
+    /// Same status and reason: left as it is, times and message too (CS-91), unless it reports a failure (B5) or names what is
+    /// waited for, which may be another pod by now.
     pub fn set(&mut self, kind: &str, status: &str, why: (&str, &str), now: Timestamp) {
         let (reason, message) = why;
         let there = self.find(kind);
         let is_same = there
             .is_some_and(|one| text(one, "status") == Some(status) && text(one, "reason") == Some(reason));
-        let is_stale =
-            reason == reasons::WRITE_FAILED && there.and_then(|one| text(one, "message")) != Some(message);
+        let is_kept_current = reason == reasons::WRITE_FAILED || kind == WAITING;
+        let is_stale = is_kept_current && there.and_then(|one| text(one, "message")) != Some(message);
         if is_same && !is_stale {
             return;
         }
@@ -132,13 +133,25 @@ impl Conditions {
             .collect();
         // A few names are enough to look further; the list must not grow with the replicas.
         let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-        let message = format!("{} of {pods} pods ({shown}): {reason}", names.len());
+        let message =
+            format!("{} of {pods} pods ({shown}): {reason}{}", names.len(), used_up_by(reason, plan));
         self.set(WAITING, status::TRUE, (reason.name(), &message), now);
     }
 
     pub fn wire(self) -> Value {
         Value::Array(self.0.into_iter().map(Value::Object).collect())
     }
+}
+
+/// The first of the pods that a limit is used up by, and what it waits for itself.
+fn used_up_by(reason: &Reason, plan: &Plan) -> String {
+    let (Reason::MaxUnavailable { .. } | Reason::TargetUnavailable { .. } | Reason::DeleteLimit { .. }) =
+        reason
+    else {
+        return String::new();
+    };
+    let down = plan.reasons.iter().find(|(_, one)| one.is_down());
+    down.map_or_else(String::new, |(pod, why)| format!("; {pod}: {why}"))
 }
 
 fn text<'a>(condition: &'a Map<String, Value>, key: &str) -> Option<&'a str> {

@@ -193,3 +193,40 @@ fn cs_90_a_rollout_that_stands_still_says_why() {
     let asked_for = cloneset().paused().pods([old()]);
     assert_eq!(condition(&written(&asked_for.plan()).unwrap(), "Waiting"), None);
 }
+
+/// Of all that stands still, the pods that the others wait for are named, with what is the matter with them.
+#[test]
+fn cs_75_a_limit_that_is_used_up_says_by_whom() {
+    let waiting = |pod| {
+        let fixture = cloneset().replicas(2).max_unavailable(json!(1)).set("/minReadySeconds", json!(60));
+        let fixture = fixture.pods([old(), pod]);
+        condition(&written(&fixture.plan()).unwrap(), "Waiting").unwrap()["message"].clone()
+    };
+
+    assert_eq!(waiting(new().not_ready()), "1 of 2 pods (web-01): not ready since 2026-05-01T00:00:00Z");
+    let mut unscheduled = new().state("PreparingNormal").phase("Pending").not_ready();
+    unscheduled.0["spec"]["nodeName"] = Value::Null;
+    assert_eq!(waiting(unscheduled), "1 of 2 pods (web-01): waits for a node");
+    assert_eq!(
+        waiting(new().ready_since("2026-06-01T11:59:30Z")),
+        "1 of 2 pods (web-00): 1 pods are down, 1 may be; web-01: ready, available from 2026-06-01T12:00:30Z on"
+    );
+}
+
+/// When another pod is waited for than before, the condition says so, although its reason is the same.
+#[test]
+fn cs_91_the_pod_that_is_waited_for_is_always_the_one_that_is_named() {
+    let hook = json!({"inPlaceUpdate": {"labelsHandler": {"hold": "on"}}});
+    let held = || old().label("hold", "on").state("PreparingUpdate");
+    let one_of_two = |pods: [crate::fixtures::Pod; 2]| {
+        cloneset().replicas(2).max_unavailable(json!(1)).set("/lifecycle", hook.clone()).pods(pods)
+    };
+    let first = after(one_of_two([held(), old()]));
+    let mut second = one_of_two([new(), held()]);
+    second.object["status"] = first.object["status"].clone();
+
+    let waiting = condition(&written(&second.plan()).unwrap(), "Waiting").unwrap();
+
+    assert_eq!(waiting["message"], "1 of 2 pods (web-01): held by the inPlaceUpdate hook");
+    assert_eq!(written(&after(second).plan()), None, "and then it is settled");
+}
