@@ -199,17 +199,17 @@ fn cs_90_a_rollout_that_stands_still_says_why() {
 fn cs_75_a_limit_that_is_used_up_says_by_whom() {
     let waiting = |pod| {
         let fixture = cloneset().replicas(2).max_unavailable(json!(1)).set("/minReadySeconds", json!(60));
-        let fixture = fixture.pods([old(), pod]);
+        let fixture = fixture.pods([pod, old()]); // Of two that weigh alike the last would be told.
         condition(&written(&fixture.plan()).unwrap(), "Waiting").unwrap()["message"].clone()
     };
 
-    assert_eq!(waiting(new().not_ready()), "1 of 2 pods (web-01): not ready since 2026-05-01T00:00:00Z");
+    assert_eq!(waiting(new().not_ready()), "1 of 2 pods (web-00): not ready since 2026-05-01T00:00:00Z");
     let mut unscheduled = new().state("PreparingNormal").phase("Pending").not_ready();
     unscheduled.0["spec"]["nodeName"] = Value::Null;
-    assert_eq!(waiting(unscheduled), "1 of 2 pods (web-01): waits for a node");
+    assert_eq!(waiting(unscheduled), "1 of 2 pods (web-00): waits for a node");
     assert_eq!(
         waiting(new().ready_since("2026-06-01T11:59:30Z")),
-        "1 of 2 pods (web-00): 1 pods are down, 1 may be; web-01: ready, available from 2026-06-01T12:00:30Z on"
+        "1 of 2 pods (web-01): 1 pods are down, 1 may be; web-00: ready, available from 2026-06-01T12:00:30Z on"
     );
 }
 
