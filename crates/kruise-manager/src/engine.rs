@@ -1,6 +1,7 @@
 //! Caches, queues and the lease: what runs of a manager behind its front. A process gives it the ground to stand on, and
 //! so does the simulator.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,13 +102,6 @@ impl Engine {
             candidate.acquire().await;
             candidate.tell(&self.shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
         }
-        self.shared.metrics.leads(Leading::Yes);
-        tracing::info!(
-            clonesets = self.stores.clonesets.len(),
-            statefulsets = self.stores.statefulsets.len(),
-            pods = self.stores.pods.len(),
-            "leading"
-        );
     }
 
     /// Works until told to stop or deposed. The lead is given back while `closing` still answers.
@@ -116,14 +110,35 @@ impl Engine {
         stop: impl Future<Output = anyhow::Result<()>>,
         closing: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
-        let (queues, workers): (Vec<_>, Vec<_>) =
-            self.controllers.into_iter().map(|one| (one.queue, (one.start)())).unzip();
-        let workers = Aborting(workers.into_iter().flatten().collect());
         let candidate = self.candidate.as_ref();
-        let outcome = tokio::select! {
+        let mut ended = pin!(async {
+            tokio::select! {
+                biased;
+                signal = stop => End::Told(signal),
+                () = lost(candidate) => End::Deposed,
+            }
+        });
+        let (queues, starts): (Vec<_>, Vec<_>) =
+            self.controllers.into_iter().map(|one| (one.queue, one.start)).unzip();
+        let mut workers = Aborting(Vec::new());
+        let end = tokio::select! {
             biased;
-            signal = stop => signal,
-            () = lost(candidate) => {
+            end = &mut ended => end,
+            () = predecessor(candidate, &self.stores) => {
+                self.shared.metrics.leads(Leading::Yes);
+                tracing::info!(
+                    clonesets = self.stores.clonesets.len(),
+                    statefulsets = self.stores.statefulsets.len(),
+                    pods = self.stores.pods.len(),
+                    "leading"
+                );
+                workers.0 = starts.into_iter().flat_map(|start| start()).collect();
+                ended.await
+            }
+        };
+        let outcome = match end {
+            End::Told(outcome) => outcome,
+            End::Deposed => {
                 // Another one may lead soon: nothing is written any more, and there is nothing to give back.
                 drop(workers);
                 closing.await;
@@ -142,6 +157,12 @@ impl Engine {
         tokio::join!(step_down, closing);
         outcome
     }
+}
+
+/// Why a leader ends.
+enum End {
+    Told(anyhow::Result<()>),
+    Deposed,
 }
 
 fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
@@ -212,11 +233,99 @@ async fn lost(candidate: Option<&Candidate>) {
     }
 }
 
+/// Resolves when everything is known that the leader before has done. Without a lease there is none.
+async fn predecessor(candidate: Option<&Candidate>, stores: &Stores) {
+    if candidate.is_some() {
+        stores.catch_up().await;
+    }
+}
+
 async fn wait_for(mut workers: Aborting) {
     let deadline = Instant::now() + STOP_WITHIN;
     for worker in &mut workers.0 {
         if tokio::time::timeout_at(deadline, worker).await.is_err() {
             tracing::warn!("a plan was still being carried out at the end; its successor will go on");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use clap::Parser;
+    use http::{Method, Request, Response};
+    use kruise_runtime::clock::Clock;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A server that has nothing but one lease, of which it tells what was written, and no answer to any list.
+    fn lease_alone(then: fn(&Value) -> Option<Value>) -> (Client, Arc<Mutex<Vec<Value>>>) {
+        let written: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let log = Arc::clone(&written);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let log = Arc::clone(&log);
+            async move {
+                if !request.uri().path().ends_with("/leases/kruise-manager") {
+                    return std::future::pending().await;
+                }
+                if request.method() == Method::PUT {
+                    let bytes = request.into_body().collect_bytes().await.map_err(std::io::Error::other)?;
+                    log.lock().unwrap().push(serde_json::from_slice(&bytes)?);
+                }
+                let ours = json!({"holderIdentity": "us", "leaseDurationSeconds": 15});
+                let spec = log.lock().unwrap().last().and_then(then).unwrap_or(ours);
+                let lease = json!({"metadata": {"resourceVersion": "1"}, "spec": spec});
+                Ok::<_, std::io::Error>(Response::new(Body::from(lease.to_string().into_bytes())))
+            }
+        });
+        (Client::new(service, "default"), written)
+    }
+
+    fn engine(client: Client) -> Engine {
+        let flags = Flags::parse_from(["kruise-manager", "--leader-election-retry-period=10ms"]);
+        let metrics = Arc::new(Metrics::default());
+        let ground = Ground { client, clock: Clock::system(), metrics, seed: 1, identity: "us".to_owned() };
+        Engine::new(&flags, &flags.gates().unwrap(), ground, Resize::Endpoint)
+    }
+
+    fn holders(written: &Mutex<Vec<Value>>) -> Vec<String> {
+        let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        written.lock().unwrap().iter().map(holder).collect()
+    }
+
+    /// LE-3: who has the lease and does not work yet, because it still reads what its predecessor did, renews it and gives it back.
+    #[tokio::test]
+    async fn le_3_lease_is_held_and_given_back_while_catching_up() {
+        let (client, written) = lease_alone(|_| None);
+        let engine = engine(client);
+        let (_running, metrics) = (engine.watch(), Arc::clone(&engine.shared.metrics));
+        let stop = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Ok(())
+        };
+
+        engine.lead(stop, async {}).await.unwrap();
+
+        let holders = holders(&written);
+        let (last, before) = holders.split_last().unwrap();
+        assert_eq!(last, "", "given back: {holders:?}");
+        assert!(before.len() > 1 && before.iter().all(|holder| holder == "us"), "renewed: {holders:?}");
+        assert!(metrics.render().contains("leader_election_master_status{name=\"kruise-manager\"} 0"));
+    }
+
+    /// LE-1: the same if somebody else takes it meanwhile.
+    #[tokio::test]
+    async fn le_1_lease_can_be_lost_while_catching_up() {
+        let (client, _) =
+            lease_alone(|_| Some(json!({"holderIdentity": "them", "leaseDurationSeconds": 15})));
+        let engine = engine(client);
+        let _running = engine.watch();
+
+        let lost = engine.lead(std::future::pending(), async {}).await;
+
+        assert_eq!(lost.unwrap_err().to_string(), "leader election lost");
     }
 }

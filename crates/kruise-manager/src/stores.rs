@@ -102,6 +102,26 @@ impl Stores {
         tasks
     }
 
+    /// Resolves when the caches have everything that a leader before this one has written. A standby's watches may be late, and
+    /// what it does not know of its predecessor it would do again. Only the types that managers write are listed: nothing hides in
+    /// the others that the next event does not bring.
+    pub async fn catch_up(&self) {
+        let jobs = async {
+            if let Some(jobs) = &self.pull_jobs {
+                jobs.list_again().await;
+            }
+        };
+        tokio::join!(
+            self.clonesets.list_again(),
+            self.statefulsets.list_again(),
+            self.pod_states.list_again(),
+            self.pods.list_again(),
+            self.claims.list_again(),
+            self.revisions.list_again(),
+            jobs,
+        );
+    }
+
     pub async fn synced(&self) {
         self.clonesets.synced().await;
         self.statefulsets.synced().await;

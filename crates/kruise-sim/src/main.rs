@@ -14,7 +14,7 @@ use kruise_sim::world::{Flags, Lease, Run};
 /// Seeds that every change is tried with.
 const FIXED: u64 = 120;
 /// One of so many crash points with a lease that every change is tried with; `long` tries all of them.
-const SAMPLE: usize = 9;
+const SAMPLE: usize = 7;
 
 #[derive(Parser)]
 #[command(name = "kruise-sim", about = "Runs the manager in simulated worlds and breaks them")]
@@ -63,6 +63,9 @@ enum Command {
         /// Crash after the write took effect instead of before
         #[arg(long)]
         after: bool,
+        /// The same, and a standby takes over that does not know of the write
+        #[arg(long)]
+        late_standby: bool,
         /// The lease of the crashed manager has to run out first
         #[arg(long)]
         lease: bool,
@@ -78,7 +81,7 @@ fn main() -> ExitCode {
         }
         Command::Bugs => return verdict(hunt_bugs(&flags)),
         Command::Long { seconds, from, seeds_only } => {
-            let crashes = if seeds_only { Vec::new() } else { Crashes::all(Lease::Held) };
+            let crashes = if seeds_only { Vec::new() } else { with_a_lease(1) };
             let mut stories = crash(crashes, &Progress::default(), &flags);
             let progress = Progress::default();
             let until = Until::Time(Instant::now() + Duration::from_secs(seconds));
@@ -86,10 +89,15 @@ fn main() -> ExitCode {
             println!("{}", progress.line());
             stories
         }
-        Command::Replay { run, seed, write, after, lease } => {
-            let blow = if after { Blow::CrashAfter } else { Blow::CrashBefore };
-            let held = if lease { Lease::Held } else { Lease::Unused };
-            let crashed = write.map(|number| (Plan::crash(number, blow), held));
+        Command::Replay { run, seed, write, after, late_standby, lease } => {
+            let (blow, lease) = match (late_standby, after, lease) {
+                (true, _, _) => (Blow::HandOver, Lease::Contended),
+                (false, true, true) => (Blow::CrashAfter, Lease::Held),
+                (false, true, false) => (Blow::CrashAfter, Lease::Unused),
+                (false, false, true) => (Blow::CrashBefore, Lease::Held),
+                (false, false, false) => (Blow::CrashBefore, Lease::Unused),
+            };
+            let crashed = write.map(|number| (Plan::crash(number, blow), lease));
             vec![replay(&run, seed, crashed, &flags)]
         }
     };
@@ -108,10 +116,16 @@ fn crash(crashes: Vec<Crashes>, progress: &Progress, flags: &Flags) -> Vec<Story
     stories
 }
 
+/// One of so many points.
+fn with_a_lease(one_in: usize) -> Vec<Crashes> {
+    let all = [Lease::Held, Lease::Contended].into_iter().flat_map(Crashes::all);
+    all.map(|one| Crashes { one_in, ..one }).collect()
+}
+
 fn check(seeds: u64, flags: &Flags) -> Vec<Story> {
     let progress = Progress::default();
-    let held = Crashes::all(Lease::Held).into_iter().map(|one| Crashes { one_in: SAMPLE, ..one });
-    let crashes = Crashes::all(Lease::Unused).into_iter().chain(held).collect();
+    let mut crashes = Crashes::all(Lease::Unused);
+    crashes.extend(with_a_lease(SAMPLE));
     let mut stories = crash(crashes, &progress, flags);
     stories.extend(campaign::run_seeds(0, Until::Seed(seeds), &progress, flags));
     println!("{}", progress.line());
@@ -164,6 +178,7 @@ fn print_points(points: &[Points]) {
     for line in points {
         let lease = match line.lease {
             Lease::Held => "lease held",
+            Lease::Contended => "standby",
             Lease::Unused => "",
         };
         println!(

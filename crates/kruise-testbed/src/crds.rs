@@ -1,10 +1,12 @@
 //! Installing our custom resource definitions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
 
 use crate::{TestbedError, wait};
 
@@ -13,21 +15,32 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Applies all of them and waits until the API server serves them. Returns how many there are.
 pub async fn install(client: &Client) -> Result<usize, TestbedError> {
+    install_without(client, "").await
+}
+
+/// The same without the one of this name.
+pub async fn install_without(client: &Client, missing: &str) -> Result<usize, TestbedError> {
     let api: Api<Crd> = Api::all(client.clone());
-    let manifests = kruise_api::crd::all_crds();
-    for manifest in &manifests {
-        let name = manifest.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let manifests: BTreeMap<String, Value> = kruise_api::crd::all_crds()
+        .into_iter()
+        .map(|manifest| (name_of(&manifest).to_owned(), manifest))
+        .filter(|(name, _)| name != missing)
+        .collect();
+    for (name, manifest) in &manifests {
         let params = PatchParams::apply("kruise-testbed").force();
         let applied = api.patch(name, &params, &Patch::Apply(manifest)).await;
         applied.map_err(TestbedError::api(format!("the definition of {name}")))?;
     }
-    let names: Vec<&str> =
-        manifests.iter().filter_map(|manifest| manifest.pointer("/metadata/name")?.as_str()).collect();
     wait::until_all_within(&api, &ListParams::default(), "the definitions to be served", PATIENCE, |all| {
-        names.iter().all(|name| all.iter().any(|crd| crd.name_any() == *name && is_established(crd)))
+        let is_served = |name: &String| all.iter().any(|crd| crd.name_any() == *name && is_established(crd));
+        manifests.keys().all(is_served)
     })
     .await?;
     Ok(manifests.len())
+}
+
+fn name_of(manifest: &Value) -> &str {
+    manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn is_established(crd: &Crd) -> bool {

@@ -105,9 +105,10 @@ impl ApplyError {
     /// If the object must be read live before the next plan: not before this long has passed.
     pub fn doubt(&self) -> Option<Duration> {
         match self {
-            Self::Unsure { .. } | Self::Exists { .. } => Some(Duration::ZERO),
+            // The watch brings what somebody else has written, but maybe not soon, and until then the same write would fail again.
+            Self::Conflict { .. } | Self::Exists { .. } | Self::Unsure { .. } => Some(Duration::ZERO),
             Self::Broken { .. } => Some(ANSWER_WITHIN),
-            Self::Conflict { .. } | Self::Refused { .. } | Self::Busy { .. } | Self::Denied { .. } => None,
+            Self::Refused { .. } | Self::Busy { .. } | Self::Denied { .. } => None,
         }
     }
 }
@@ -191,6 +192,7 @@ mod tests {
         let none = serde_json::json!({});
         assert_eq!(read(500, "InternalError", &none).doubt(), Some(Duration::ZERO));
         assert_eq!(read(409, "AlreadyExists", &none).doubt(), Some(Duration::ZERO));
+        assert_eq!(read(409, "Conflict", &none).doubt(), Some(Duration::ZERO));
         assert_eq!(read(403, "Forbidden", &none).doubt(), None);
     }
 

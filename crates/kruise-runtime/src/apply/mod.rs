@@ -58,6 +58,8 @@ pub struct Outcome {
     uncreated: usize,
     /// Writes that the server was too busy for since the last one that went well.
     busy: usize,
+    /// Chains that went well.
+    done: usize,
     begun: Option<Instant>,
 }
 
@@ -101,6 +103,12 @@ impl Outcome {
         };
         let rest = if self.is_cut_short { Next::Replan } else { Next::Settle };
         self.failures.iter().map(next).fold(rest, Next::max)
+    }
+
+    /// Whether the next plan has anything new to begin with. One whose writes were all in vain may have looked at the newest state
+    /// and be refused again: who answers a conflict is not always the one who knows of one.
+    pub fn came_on(&self) -> bool {
+        self.done > 0 || self.is_cut_short
     }
 
     /// How long a server wants to be left alone that was too busy for many writes.
@@ -286,6 +294,7 @@ impl Outcome {
         match result {
             Ok(()) => {
                 self.busy = 0;
+                self.done += 1;
                 self.events.extend(chain.done.clone());
             }
             Err(error) => {

@@ -1,9 +1,9 @@
 //! The objects of one resource type, and how to find them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::pool::Pool;
 use super::{Cached, Index, Version};
@@ -13,7 +13,8 @@ use crate::Key;
 pub struct Store<T: Cached> {
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Vec<Handler<T>>>,
-    listed: watch::Sender<Listed>,
+    lists: Mutex<Lists>,
+    lists_changed: Notify,
 }
 
 /// How far the list of a type is.
@@ -23,6 +24,14 @@ pub enum Listed {
     /// The server does not serve this type. It may later: the watch goes on asking.
     NotServed,
     Complete,
+}
+
+/// The last list, and requests for another one by number.
+#[derive(Debug, Clone, Copy)]
+struct Lists {
+    last: Listed,
+    asked: u64,
+    answered: u64,
 }
 
 type Handler<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
@@ -56,7 +65,8 @@ impl<T: Cached> Default for Store<T> {
         Self {
             inner: RwLock::new(inner),
             handlers: RwLock::default(),
-            listed: watch::Sender::new(Listed::NotYet),
+            lists: Mutex::new(Lists { last: Listed::NotYet, asked: 0, answered: 0 }),
+            lists_changed: Notify::new(),
         }
     }
 }
@@ -98,15 +108,50 @@ impl<T: Cached> Store<T> {
 
     /// Resolves when the first list is complete, or when it is known that there is nothing to be listed.
     pub async fn synced(&self) {
-        let mut listed = self.listed.subscribe();
-        // The sender lives in `self`.
-        if listed.wait_for(|listed| *listed != Listed::NotYet).await.is_err() {
-            tracing::debug!("store dropped while waiting for it");
+        self.until(|lists| lists.last != Listed::NotYet).await;
+    }
+
+    /// Lets the watch begin anew with the newest of everything; resolves when it is there. Whatever anybody had written before the
+    /// call is in the store then, however late the watch was.
+    pub async fn list_again(&self) {
+        let number = {
+            let mut lists = self.lists();
+            lists.asked += 1;
+            lists.asked
+        };
+        self.lists_changed.notify_waiters();
+        self.until(|lists| number <= lists.answered).await;
+    }
+
+    /// The number of the last request for another list.
+    pub(super) fn asked(&self) -> u64 {
+        self.lists().asked
+    }
+
+    /// Resolves when a list is asked for after the one of this number.
+    pub(super) async fn asked_after(&self, number: u64) {
+        self.until(|lists| number < lists.asked).await;
+    }
+
+    /// Whether somebody waits for a list: only the newest will do.
+    pub(super) fn is_waited_for(&self) -> bool {
+        let lists = self.lists();
+        lists.answered < lists.asked
+    }
+
+    /// Whoever waits is woken in turn, so that one seed gives one run of the simulator.
+    async fn until(&self, is_so: impl Fn(&Lists) -> bool) {
+        loop {
+            let changed = self.lists_changed.notified();
+            if is_so(&self.lists()) {
+                return;
+            }
+            changed.await;
         }
     }
 
     pub fn listed(&self) -> Listed {
-        *self.listed.borrow()
+        self.lists().last
     }
 
     /// Whether everything there is in the store: what is not, is not there.
@@ -116,12 +161,18 @@ impl<T: Cached> Store<T> {
 
     /// For a store that is filled by hand: what is in it now is everything there is.
     pub fn assume_complete(&self) {
-        self.mark(Listed::Complete);
+        self.mark(Listed::Complete, self.asked());
     }
 
-    /// Whether this is news.
-    pub(super) fn mark(&self, now: Listed) -> bool {
-        self.listed.send_if_modified(|listed| std::mem::replace(listed, now) != now)
+    /// A list came to this end; it answers the requests up to a number. Returns whether the end is news.
+    pub(super) fn mark(&self, now: Listed, answered: u64) -> bool {
+        let is_news = {
+            let mut lists = self.lists();
+            lists.answered = lists.answered.max(answered);
+            std::mem::replace(&mut lists.last, now) != now
+        };
+        self.lists_changed.notify_waiters();
+        is_news
     }
 
     /// A new state from the watch.
@@ -206,6 +257,10 @@ impl<T: Cached> Store<T> {
         }
     }
 
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Inner<T>> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -250,8 +305,6 @@ impl<T: Cached> Inner<T> {
 
 #[cfg(test)]
 pub mod tests {
-    use std::sync::Mutex;
-
     use serde::Deserialize;
 
     use super::*;

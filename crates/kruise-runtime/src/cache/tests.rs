@@ -174,6 +174,86 @@ async fn list_that_breaks_off_half_way_removes_nothing() {
     assert_eq!(names(&store), ["a", "b"]);
 }
 
+/// Lists as the script says, and then no watch tells anything.
+fn silent_after(answers: Vec<fn() -> Answer>) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&asked);
+    let silent = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let mut log = log.lock().unwrap();
+        let answer = answers.get(log.len()).or(answers.last()).unwrap()();
+        log.push(request.uri().query().unwrap_or_default().to_owned());
+        let lines = futures::stream::once(async move { Ok::<_, std::io::Error>(answer.body) });
+        let body = axum::body::Body::from_stream(lines.chain(futures::stream::pending()));
+        async move { Ok::<_, std::io::Error>(Response::builder().status(answer.code).body(body).unwrap()) }
+    });
+    (Client::new(silent, "default"), asked)
+}
+
+/// Whoever asks for it gets the newest at once, however late the watch is, and never what a lagging replica has.
+#[tokio::test(start_paused = true)]
+async fn list_that_is_asked_for_is_the_newest_and_waits_for_no_watch() {
+    let (client, asked) = silent_after(vec![
+        || Answer::lines(&[added("a", 3), listed(5)]),
+        || Answer::lines(&[json!({"type": "ERROR", "object": {"code": 410, "message": "too old"}})]),
+        || Answer::lines(&[added("b", 7), listed(9)]),
+    ]);
+    let (store, settings): (Arc<Store<Thing>>, _) =
+        (Arc::default(), WatchSettings { namespace: "".into(), seed: 7 });
+    let task = tokio::spawn(Watch::new(client, Arc::clone(&store), settings).run());
+    store.synced().await;
+    let start = Instant::now();
+
+    store.list_again().await;
+
+    task.abort();
+    assert_eq!((names(&store), store.seen()), (vec!["b".to_owned()], Version(9)));
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(asked.iter().all(|query| !query.contains("&resourceVersion=")), "{asked:?}");
+}
+
+/// Neither the rest after a failure nor the time between two looks for a missing type keeps somebody waiting who asks.
+#[tokio::test(start_paused = true)]
+async fn list_that_is_asked_for_does_not_wait_for_the_next_try() {
+    for code in [500, 404] {
+        let works = Arc::new(AtomicU32::new(0));
+        let now = Arc::clone(&works);
+        let server = Scripted::new(move |_: &Seen| match now.load(Ordering::SeqCst) {
+            0 => Answer::failure(code, "x"),
+            _ => Answer::lines(&[added("a", 3), listed(5)]),
+        });
+        let (store, settings): (Arc<Store<Thing>>, _) =
+            (Arc::default(), WatchSettings { namespace: "".into(), seed: 7 });
+        let task = tokio::spawn(Watch::new(server.client(), Arc::clone(&store), settings).run());
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        works.store(1, Ordering::SeqCst);
+        let start = Instant::now();
+
+        store.list_again().await;
+
+        task.abort();
+        assert_eq!((names(&store), start.elapsed()), (vec!["a".to_owned()], Duration::ZERO));
+    }
+}
+
+/// A list that had begun before somebody asked does not answer: it may lack what was written since.
+#[tokio::test(start_paused = true)]
+async fn list_that_was_under_way_answers_nobody_who_asked_later() {
+    let (client, asked) = silent_after(vec![|| Answer::lines(&[added("a", 3)]), || {
+        Answer::lines(&[added("a", 3), added("b", 4), listed(5)])
+    }]);
+    let (store, settings): (Arc<Store<Thing>>, _) =
+        (Arc::default(), WatchSettings { namespace: "".into(), seed: 7 });
+    let task = tokio::spawn(Watch::new(client, Arc::clone(&store), settings).run());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    store.list_again().await;
+
+    task.abort();
+    assert_eq!((names(&store), asked.lock().unwrap().len()), (vec!["a".to_owned(), "b".to_owned()], 2));
+}
+
 /// A type that is not served keeps nobody waiting, is named by `/readyz`, and is listed when it is served.
 #[tokio::test(start_paused = true)]
 async fn type_that_is_not_served_is_listed_when_it_is() {

@@ -50,6 +50,8 @@ pub struct Watch<T: Cached> {
     from: Option<Version>,
     /// No list may be older than this: a cache never goes back in time. Nothing at first, when the newest is asked for.
     not_before: Version,
+    /// The request of the store that a list which begins now answers.
+    answers: u64,
     list: ListBy,
 }
 
@@ -65,6 +67,8 @@ enum End {
     Closed,
     /// The history is gone: list again.
     TooOld,
+    /// Somebody asks for the newest, and not for what arrives at some time.
+    AskedAgain,
     /// The server has not come to what we have seen: it lost something, and what is left is what counts.
     WentBack,
     /// The server has no streaming list.
@@ -86,6 +90,7 @@ impl<T: Cached> Watch<T> {
             selection,
             from: None,
             not_before: Version::default(),
+            answers: 0,
             list: ListBy::Stream,
         }
     }
@@ -105,28 +110,28 @@ impl<T: Cached> Watch<T> {
     }
 
     pub async fn run(mut self) {
+        let store = Arc::clone(&self.store);
         let mut failures = 0_u32;
         loop {
-            let (before, started) = (self.store.seen(), Instant::now());
-            let end = match self.round().await {
-                Ok(end) => end,
-                Err(kube::Error::Api(status)) if status.code == 410 => End::TooOld,
-                Err(kube::Error::Api(status)) if status.code == 404 => End::NotServed,
-                Err(kube::Error::Api(status)) if self.from.is_none() && is_no_stream(&status) => {
-                    End::NoStream
-                }
-                Err(kube::Error::Api(status)) if self.from.is_none() && is_behind(&status) => End::WentBack,
-                Err(kube::Error::Api(status)) => End::Failed(format!("{} ({})", status.message, status.code)),
-                Err(error) => End::Failed(error.to_string()),
+            let (before, started) = (store.seen(), Instant::now());
+            if self.answers < store.asked() {
+                self.answers = store.asked();
+                self.from = None;
+            }
+            let end = tokio::select! {
+                biased;
+                () = store.asked_after(self.answers) => End::AskedAgain,
+                end = self.round() => end.unwrap_or_else(|error| self.failed(error)),
             };
             // A watch that brought something or lasted a while worked, whatever ended it.
-            let worked = self.store.seen() > before || started.elapsed() >= LASTED;
+            let worked = store.seen() > before || started.elapsed() >= LASTED;
             failures = if worked { 0 } else { failures.saturating_add(1) };
             match end {
                 End::Closed => {}
+                End::AskedAgain => failures = 0,
                 End::TooOld => {
                     self.from = None;
-                    self.not_before = self.store.seen();
+                    self.not_before = store.seen();
                 }
                 End::WentBack => {
                     tracing::error!(
@@ -139,13 +144,13 @@ impl<T: Cached> Watch<T> {
                 End::NoStream => self.list = ListBy::Pages,
                 End::NotServed => {
                     self.from = None;
-                    if self.store.mark(Listed::NotServed) {
+                    if store.mark(Listed::NotServed, self.answers) {
                         tracing::warn!(
                             path = self.collection,
                             "the API server does not serve this kind; it is used as soon as it does"
                         );
                     }
-                    tokio::time::sleep(self.jitter(NOT_SERVED_LOOK_EVERY)).await;
+                    self.rest(NOT_SERVED_LOOK_EVERY).await;
                     failures = 0;
                 }
                 End::Failed(error) => {
@@ -154,9 +159,30 @@ impl<T: Cached> Watch<T> {
                 }
             }
             if failures > 0 {
-                let wait = self.jitter(BACK_OFF.delay(failures));
-                tokio::time::sleep(wait).await;
+                self.rest(BACK_OFF.delay(failures)).await;
             }
+        }
+    }
+
+    fn failed(&self, error: kube::Error) -> End {
+        let kube::Error::Api(status) = error else { return End::Failed(error.to_string()) };
+        let is_list = self.from.is_none();
+        match status.code {
+            410 => End::TooOld,
+            404 => End::NotServed,
+            _ if is_list && is_no_stream(&status) => End::NoStream,
+            _ if is_list && is_behind(&status) => End::WentBack,
+            code => End::Failed(format!("{} ({code})", status.message)),
+        }
+    }
+
+    /// Waits for some part of this time, unless somebody asks for a list.
+    async fn rest(&mut self, longest: Duration) {
+        let wait = self.jitter(longest);
+        tokio::select! {
+            biased;
+            () = self.store.asked_after(self.answers) => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 
@@ -206,10 +232,10 @@ impl<T: Cached> Watch<T> {
         }
     }
 
-    /// Asks for everything: the newest there is, or after a first list anything that is no older than it.
+    /// Asks for everything: the newest there is, or where nobody waits for that anything that is no older than what was seen.
     fn all_since(&self) -> String {
         let all = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
-        if self.not_before == Version::default() {
+        if self.not_before == Version::default() || self.store.is_waited_for() {
             return all.to_owned();
         }
         format!("{all}&resourceVersion={}", self.not_before.0)
@@ -249,7 +275,7 @@ impl<T: Cached> Watch<T> {
 
     fn complete(&mut self, listed: &BTreeSet<crate::Key>, version: Version) {
         self.store.retain(listed, version);
-        self.store.mark(Listed::Complete);
+        self.store.mark(Listed::Complete, self.answers);
         self.from = Some(version);
         tracing::debug!(path = self.collection, objects = listed.len(), "listed");
     }

@@ -246,7 +246,8 @@ impl<P: Planner> Controller<P> {
                 let label = if revisit.is_some() { ResultLabel::RequeueAfter } else { ResultLabel::Success };
                 (Done::Settled(revisit), label)
             }
-            Next::Replan => (Done::Again, ResultLabel::Requeue),
+            Next::Replan if outcome.came_on() => (Done::Again, ResultLabel::Requeue),
+            Next::Replan => (Done::Failed, ResultLabel::Requeue),
             Next::After(delay) => (Done::After(delay), ResultLabel::RequeueAfter),
             Next::BackOff => {
                 for error in outcome.failures.values() {

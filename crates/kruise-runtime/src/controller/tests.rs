@@ -132,6 +132,30 @@ async fn busy_server_is_left_alone_also_while_events_come() {
     assert_eq!(controller.planner.turns.load(Ordering::Relaxed), 3, "once a second");
 }
 
+/// A webhook may answer whatever it likes with the code of a conflict, and will do so again. After one that is followed by something
+/// that goes well the next plan comes at once.
+#[tokio::test(start_paused = true)]
+async fn conflicts_and_nothing_else_are_no_reason_to_hurry() {
+    for (is_last_well, turns) in [(false, 4), (true, 11)] {
+        let round = AtomicUsize::new(0);
+        let server = Scripted::new(move |_| match round.fetch_add(1, Ordering::Relaxed) {
+            round if is_last_well && (round % 100 == 99 || 1_000 <= round) => Answer::object(5),
+            _ => Answer::failure(409, "Conflict"),
+        });
+        let (controller, queue, _) = controller(&server);
+        queue.add(Key::new("n", "large"));
+
+        let workers = controller.start(1);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        queue.close();
+        for worker in workers {
+            worker.await.unwrap();
+        }
+
+        assert_eq!(controller.planner.turns.load(Ordering::Relaxed), turns);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn panic_ends_one_turn_is_counted_and_tried_again() {
     let server = Scripted::new(|_| Answer::object(5));

@@ -1,5 +1,5 @@
-//! Crash plans that leave nothing out: for every write of a scenario one run in which the manager dies before it, and one
-//! in which it dies after it and never hears the answer.
+//! Crash plans that leave nothing out: for every write of a scenario one run in which the manager dies before it, one in which it
+//! dies after it and never hears the answer, and with a second manager one in which that goes on and has not heard of the write either.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -125,7 +125,7 @@ fn faults(calm: &Calm, outcome: &Outcome) -> Vec<String> {
         faults.push("the write to crash at never came".into());
     }
     let (mut end, mut calm_end) = (outcome.end.clone(), calm.end.clone());
-    if calm.run.lease == Lease::Held {
+    if calm.run.lease != Lease::Unused {
         // While the successor waits, the user may take back what nobody has seen: then it leaves no revision.
         for one in [&mut end, &mut calm_end] {
             one.as_object_mut().map(|parts| parts.shift_remove("revisions"));
@@ -143,8 +143,12 @@ fn faults(calm: &Calm, outcome: &Outcome) -> Vec<String> {
 
 impl Calm {
     fn plans(&self) -> impl Iterator<Item = Plan> {
-        let blows = [Blow::CrashBefore, Blow::CrashAfter];
-        let all = (1..=self.writes).flat_map(move |write| blows.map(|blow| Plan::crash(write, blow)));
+        let blows: &[Blow] = match self.run.lease {
+            Lease::Held | Lease::Unused => &[Blow::CrashBefore, Blow::CrashAfter],
+            Lease::Contended => &[Blow::HandOver],
+        };
+        let all =
+            (1..=self.writes).flat_map(move |write| blows.iter().map(move |blow| Plan::crash(write, *blow)));
         all.step_by(self.one_in)
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::kubelet::Behaviour;
 use crate::rng::Rng;
 use crate::server::Landing;
-use crate::world::Run;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
 use crate::world::scenario::{self, Kind, Scenario};
+use crate::world::{Lease, Run};
 
 /// Faults come within this time; scenarios last about as long.
 const WITHIN: u64 = 240;
@@ -26,11 +26,21 @@ const BROKEN: u64 = 4;
 
 /// The run of this seed.
 pub fn draw(seed: u64) -> Run {
+    let (mut run, mut rng) = lonely(seed);
+    if !run.plan.is_taken_back() && rng.one_in(SHARE) {
+        run.lease = Lease::Contended;
+        run.plan.faults.push(Fault::AtWrite(1 + rng.below(WRITES), Blow::HandOver));
+    }
+    run
+}
+
+/// The same without a second manager that stands by from the beginning.
+pub(super) fn lonely(seed: u64) -> (Run, Rng) {
     let (mut run, mut rng) = usual(seed);
     let kind = run.scenario.kind;
     if run.plan.is_taken_back() {
         run.plan.faults.iter_mut().for_each(|fault| rework(fault, kind, &mut rng));
-        return run;
+        return (run, rng);
     }
     if rng.one_in(BROKEN) {
         let count = 1 + rng.below(3);
@@ -40,7 +50,7 @@ pub fn draw(seed: u64) -> Run {
         let turn = Turn::Rework(kind, rng.draw(), Duration::from_millis(1 + rng.below(60_000)));
         run.plan.faults.push(at_some_time(turn, &mut rng));
     }
-    run
+    (run, rng)
 }
 
 /// Every second edit is one of a template or of ordinals.

@@ -64,11 +64,12 @@ impl fmt::Display for Story {
         let (write, after) = match self.run.plan.faults.as_slice() {
             [Fault::AtWrite(write, Blow::CrashBefore)] => (write, ""),
             [Fault::AtWrite(write, Blow::CrashAfter)] => (write, " AFTER=--after"),
+            [Fault::AtWrite(write, Blow::HandOver)] => (write, " AFTER=--late-standby"),
             _ => return Ok(()),
         };
         let lease = match self.run.lease {
             Lease::Held => " LEASE=--lease",
-            Lease::Unused => "",
+            Lease::Contended | Lease::Unused => "",
         };
         write!(out, " WRITE={write}{after}{lease}")
     }

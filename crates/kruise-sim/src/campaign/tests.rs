@@ -6,12 +6,10 @@ use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
 use crate::world::scenario::{Kind, Step, scenario};
 use crate::world::{Flags, Lease};
 
-/// The smallest scenario of each kind; `make sim` does all of them.
-#[test]
-fn creation_survives_a_crash_at_every_write() {
+fn survives_all(name: &'static str, lease: Lease) {
     let crashes = [Kind::CloneSet, Kind::StatefulSet].map(|kind| Crashes {
-        scenario: scenario(kind, "create"),
-        lease: Lease::Held,
+        scenario: scenario(kind, name),
+        lease,
         one_in: 1,
     });
 
@@ -19,6 +17,21 @@ fn creation_survives_a_crash_at_every_write() {
 
     assert!(stories.is_empty(), "{}", stories.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     assert!(points.iter().all(|line| line.covered == line.points && line.points > 8), "{points:?}");
+}
+
+/// The smallest scenario of each kind; `make sim` does all of them.
+#[test]
+fn creation_survives_a_crash_at_every_write() {
+    survives_all("create", Lease::Held);
+}
+
+/// A standby whose watches are late knows all the same what its predecessor has done, whichever write was the last one: no pod is
+/// created twice, and no second one is taken out of service.
+#[test]
+fn le_3_late_standby_goes_on_from_every_write() {
+    for name in ["scale-out", "in-place", "recreate"] {
+        survives_all(name, Lease::Contended);
+    }
 }
 
 #[test]
@@ -217,7 +230,7 @@ fn seed_51012532_default_that_came_with_an_edit_goes_with_it() {
 /// A hook is edited in and taken back: the label that it has put on a pod stays.
 #[test]
 fn seed_80006775_label_of_a_hook_outlives_it() {
-    ends_as_without_edits(&draw(80_006_775), "StatefulSet/rollback");
+    ends_as_without_edits(&draw::lonely(80_006_775).0, "StatefulSet/rollback");
 }
 
 /// The second manager dies before its first write: for the time of two leases nothing moves, and it is not over.
@@ -240,30 +253,43 @@ fn seed_72001671_partition_keeps_a_pod_of_a_bad_edit() {
 /// A claim is made while its template asks for less, which is taken back: it stays smaller, and the status tells.
 #[test]
 fn seed_90007907_claim_made_during_an_edit_keeps_its_size() {
-    ends_as_without_edits(&draw(90_007_907), "StatefulSet/claims");
+    ends_as_without_edits(&draw::lonely(90_007_907).0, "StatefulSet/claims");
 }
 
 /// A bad edit has brought one pod more, which can never serve, and is taken back: that pod goes, although a partition has room for old
 /// pods and no pod that serves may go.
 #[test]
 fn seed_100010765_pod_of_a_bad_edit_is_the_surplus() {
-    ends_well(&draw(100_010_765), &Flags::default());
+    ends_well(&draw::lonely(100_010_765).0, &Flags::default());
 }
 
 /// A pod that is to be replaced, and costs nothing because it is down, becomes ready in the moment when it is deleted.
 #[test]
 fn seed_110002302_pod_that_serves_since_just_now_is_not_deleted_for_nothing() {
-    ends_well(&draw(110_002_302), &Flags::default());
+    ends_well(&draw::lonely(110_002_302).0, &Flags::default());
 }
 
 /// Three writes in a row without a certain answer: it takes minutes until the status is right.
 #[test]
 fn seed_100016679_uncertain_writes_are_waited_for_one_by_one() {
-    ends_well(&draw(100_016_679), &Flags::default());
+    ends_well(&draw::lonely(100_016_679).0, &Flags::default());
 }
 
 /// A creation lands late, when its claim has been cleaned up because it had no pod: the claim is made again.
 #[test]
 fn seed_73000248_late_pod_gets_its_claim_back() {
-    ends_well(&draw(73_000_248), &Flags::default());
+    ends_well(&draw::lonely(73_000_248).0, &Flags::default());
+}
+
+/// The watch of the standby is late when it takes over: it does not create the pod again that its predecessor has created.
+#[test]
+fn seed_7732283_standby_knows_what_its_predecessor_did() {
+    ends_well(&draw::lonely(7_732_283).0, &Flags::default());
+}
+
+/// The watch of pods is late from the beginning: whoever is refused because a kubelet was faster looks first, and then tries again.
+#[test]
+fn seed_9103561_late_watch_is_no_reason_to_be_refused_again_and_again() {
+    let faults = vec![Fault::AtTime(Duration::from_millis(414), Turn::Hold("pods", Duration::from_secs(54)))];
+    ends_well(&Run::new(scenario(Kind::CloneSet, "rollback"), 9_103_561, Plan { faults }), &Flags::default());
 }

@@ -20,6 +20,9 @@ pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Is told every change at once, before anybody else can act.
 pub trait Observer: Send {
     fn changed(&mut self, change: &Change<'_>);
+
+    /// A write that had no effect.
+    fn refused(&mut self, who: &'static str, call: &Call);
 }
 
 /// One write that had an effect.
@@ -145,6 +148,9 @@ impl State {
         if let (true, Some(log)) = (call.verb.is_write(), &mut self.log) {
             let code = answer.as_ref().map_or_else(|failure| failure.code, |answer| answer.code);
             log.push(Entry { at: tokio::time::Instant::now(), who, call: call.clone(), code });
+        }
+        if let (true, Err(_), Some(observer)) = (call.verb.is_write(), &answer, &mut self.observer) {
+            observer.refused(who, call);
         }
         for event in std::mem::take(&mut self.fresh) {
             if let Some(observer) = &mut self.observer {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::resources::{self, KindId};
@@ -59,8 +59,8 @@ pub struct Store {
 
 struct Table {
     objects: BTreeMap<Name, Arc<Object>>,
-    /// Tells watches that there is something new.
-    changed: watch::Sender<u64>,
+    /// Tells watches that there is something new, in the order in which they wait: one seed is one run.
+    changed: Arc<Notify>,
 }
 
 impl Object {
@@ -97,7 +97,7 @@ impl What {
 
 impl Default for Store {
     fn default() -> Self {
-        let table = || Table { objects: BTreeMap::new(), changed: watch::Sender::new(0) };
+        let table = || Table { objects: BTreeMap::new(), changed: Arc::default() };
         Self {
             version: 1,
             tables: resources::all().iter().map(|_| table()).collect(),
@@ -186,7 +186,7 @@ impl Store {
                     table.objects.remove(&name);
                 }
             }
-            table.changed.send_replace(self.version);
+            table.changed.notify_waiters();
         }
         self.changed.send_replace(self.version);
         self.history.push_back(Arc::clone(&event));
@@ -230,7 +230,7 @@ impl Store {
         self.changed.subscribe()
     }
 
-    pub fn subscribe(&self, kind: KindId) -> Option<watch::Receiver<u64>> {
-        self.tables.get(kind.0).map(|table| table.changed.subscribe())
+    pub fn subscribe(&self, kind: KindId) -> Option<Arc<Notify>> {
+        self.tables.get(kind.0).map(|table| Arc::clone(&table.changed))
     }
 }

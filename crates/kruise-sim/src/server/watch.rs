@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures::stream::{self, Stream};
 use http_body::Frame;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use super::Server;
@@ -30,7 +31,7 @@ struct Open {
     link: Arc<Link>,
     kind: &'static Kind,
     namespace: String,
-    changed: watch::Receiver<u64>,
+    changed: Arc<Notify>,
     /// Number of the next event of the store.
     next: u64,
     /// Lines that are ready.
@@ -115,10 +116,13 @@ fn check(call: &Call) -> Result<(), Failure> {
 impl Open {
     /// The next line; `None` at the end.
     async fn line(&mut self) -> Option<Bytes> {
+        let changed = Arc::clone(&self.changed);
         loop {
             if let Some(line) = self.lines.pop_front() {
                 return Some(line);
             }
+            // What comes after the look is waited for, so it is registered before.
+            let news = changed.notified();
             let now = Instant::now();
             if self.end_at <= now || self.link.cuts_watch(self.kind) {
                 return None;
@@ -135,13 +139,12 @@ impl Open {
                     return Some(bookmark(self.kind, version, &Value::Null));
                 }
             }
-            self.wait().await;
+            self.wait(news).await;
         }
     }
 
     /// Puts new events on their way; they never overtake each other.
     fn gather(&mut self) {
-        self.changed.mark_unchanged();
         let state = self.server.lock();
         for event in state.store.since(self.next) {
             if event.kind == self.kind.id && (self.namespace.is_empty() || *event.name.0 == *self.namespace) {
@@ -167,17 +170,13 @@ impl Open {
         }
     }
 
-    async fn wait(&mut self) {
+    async fn wait(&mut self, news: Notified<'_>) {
         let due = self.late.front().map(|(due, _)| *due);
         let due = due.map(|due| self.link.holds_events(self.kind).map_or(due, |until| until.max(due)));
         let timer = due.unwrap_or(self.bookmark_at).min(self.bookmark_at).min(self.end_at);
         tokio::select! {
             biased;
-            result = self.changed.changed() => {
-                if result.is_err() {
-                    self.end_at = Instant::now(); // The server is gone.
-                }
-            }
+            () = news => {}
             () = self.link.changed() => {}
             () = tokio::time::sleep_until(timer) => {}
         }

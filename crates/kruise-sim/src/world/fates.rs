@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::World;
 use super::actors::Kinds;
 use super::faults::{Fault, Grace, Plan, Turn, everywhere};
 use super::manager::{Abort, Slot};
+use super::{Lease, World};
 use crate::server::{Call, Name, Part, Server, Verb};
 
 /// What strikes needs to reach everything.
@@ -20,7 +20,7 @@ struct Fates {
 
 impl World {
     /// Strikes at every time of the plan.
-    pub(super) fn fates(&mut self, plan: &Plan) -> impl Future<Output = ()> + use<> {
+    pub(super) fn fates(&mut self, plan: &Plan, lease: Lease) -> impl Future<Output = ()> + use<> {
         let mut turns: Vec<_> = plan
             .faults
             .iter()
@@ -33,6 +33,9 @@ impl World {
         let (rng, slot) = (self.rng.fork(), Slot { number: 1, ..self.slot.clone() });
         let mut fates = Fates { world: Self { slot, rng, ..self.clone() }, standby: None };
         async move {
+            if lease == Lease::Contended {
+                fates.stand_by();
+            }
             for (at, turn) in turns {
                 tokio::time::sleep_until(fates.world.start + at).await;
                 fates.world.storm.strike(Fault::AtTime(at, turn.clone()).name());
@@ -62,10 +65,7 @@ impl Fates {
             Turn::Forget => self.world.forget(),
             Turn::Outage(code, lasts) => self.world.storm.outage(*code, *lasts),
             Turn::Freeze(lasts) => {
-                if self.standby.is_none() {
-                    self.standby =
-                        Some(Abort(tokio::spawn(self.world.slot.clone().run(self.world.rng.fork()))));
-                }
+                self.stand_by();
                 self.world.storm.freeze(0, *lasts);
             }
             Turn::ClockJump(seconds) => self.world.clock.jump(*seconds),
@@ -102,6 +102,13 @@ impl Fates {
                     drop(self.world.server.ask("somebody", &call));
                 }
             }
+        }
+    }
+
+    fn stand_by(&mut self) {
+        if self.standby.is_none() {
+            let run = self.world.slot.clone().run(self.world.rng.fork());
+            self.standby = Some(Abort(tokio::spawn(run)));
         }
     }
 

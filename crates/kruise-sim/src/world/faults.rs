@@ -21,11 +21,16 @@ pub enum Fault {
     AtTime(Duration, Turn),
 }
 
+/// How late a second manager is that takes over: longer than it waits for the lease.
+pub const LATE: Duration = Duration::from_secs(25);
+
 /// What happens to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blow {
     CrashBefore,
     CrashAfter,
+    /// A crash after it; to the manager that stands by, no event arrives for [`LATE`] from just before it on.
+    HandOver,
     /// Refused with this code.
     Refused(u16),
     /// Neither effect nor answer.
@@ -88,6 +93,7 @@ impl Fault {
             Self::AtWrite(_, blow) => match blow {
                 Blow::CrashBefore => "crash-before",
                 Blow::CrashAfter => "crash-after",
+                Blow::HandOver => "crash-late-standby",
                 Blow::Refused(_) => "refused",
                 Blow::Lost => "lost",
                 Blow::AnswerLost => "answer-lost",
@@ -133,6 +139,7 @@ impl Blow {
             Self::Ghost(delay) | Self::Reset(Landing::After(delay)) => delay,
             Self::CrashBefore
             | Self::CrashAfter
+            | Self::HandOver
             | Self::Refused(_)
             | Self::Lost
             | Self::AnswerLost
@@ -220,6 +227,7 @@ impl Plan {
     /// How far behind the manager's knowledge may be, beyond the usual.
     pub fn lag(&self) -> Duration {
         let lag = |fault: &Fault| match fault {
+            Fault::AtWrite(_, Blow::HandOver) => LATE,
             Fault::AtWrite(_, blow) => blow.lands_after(),
             Fault::AtTime(_, turn) => turn.lag(),
         };

@@ -101,6 +101,8 @@ pub struct Flags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
     Held,
+    /// A second manager stands by from the beginning.
+    Contended,
     Unused,
 }
 
@@ -141,7 +143,7 @@ impl Run {
 
     async fn simulate(&self, flags: &Flags) -> Outcome {
         let settings = match self.lease {
-            Lease::Held => &flags.leading,
+            Lease::Held | Lease::Contended => &flags.leading,
             Lease::Unused => &flags.alone,
         };
         match World::new(self, settings) {
@@ -230,7 +232,7 @@ impl World {
         };
         let _actors = Abort(tokio::spawn(actors.run()));
         let _manager = Abort(tokio::spawn(self.slot.clone().run(self.rng.fork())));
-        let _fates = Abort(tokio::spawn(self.fates(&run.plan)));
+        let _fates = Abort(tokio::spawn(self.fates(&run.plan, run.lease)));
         let mut faults = Vec::new();
         if let Err(why) = self.play(run).await {
             faults.push(why);

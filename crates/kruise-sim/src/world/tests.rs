@@ -9,8 +9,10 @@ fn run(kind: Kind, name: &str) -> Run {
 #[test]
 fn same_seed_writes_the_same_bytes() {
     let flags = Flags::default();
-    for kind in [Kind::CloneSet, Kind::StatefulSet] {
-        let (first, second) = (run(kind, "rollback").go(&flags), run(kind, "rollback").go(&flags));
+    let both = [Kind::CloneSet, Kind::StatefulSet];
+    for (kind, lease) in both.into_iter().flat_map(|kind| [(kind, Lease::Held), (kind, Lease::Contended)]) {
+        let again = || Run { lease, ..run(kind, "rollback") }.go(&flags);
+        let (first, second) = (again(), again());
 
         assert!(first.log.len() > 30, "{} writes", first.log.len());
         assert_eq!(first.log.join("\n"), second.log.join("\n"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::faults::{Blow, Fault, Plan};
+use super::faults::{Blow, Fault, LATE, Plan};
 use crate::rng::Rng;
 use crate::server::{Call, Failure, Fate, Kind, Weather};
 
@@ -35,6 +35,8 @@ struct Inner {
     cut: Option<Instant>,
     outage: Option<(u16, Instant)>,
     frozen: Option<(usize, Instant)>,
+    /// The one manager whom events reach.
+    heard_by: Option<(usize, Instant)>,
     requests: u64,
 }
 
@@ -55,6 +57,7 @@ impl Storm {
             cut: None,
             outage: None,
             frozen: None,
+            heard_by: None,
             requests: 0,
         })))
     }
@@ -140,6 +143,10 @@ impl Weather for Sky {
         match blow {
             Blow::CrashBefore => Fate::CrashBefore,
             Blow::CrashAfter => Fate::CrashAfter,
+            Blow::HandOver => {
+                inner.heard_by = Some((self.slot, Instant::now() + LATE));
+                Fate::CrashAfter
+            }
             Blow::Refused(code) => Fate::Refused(failure(code)),
             Blow::Lost => Fate::Lost,
             Blow::AnswerLost => Fate::AnswerLost,
@@ -178,7 +185,8 @@ impl Weather for Sky {
         let inner = self.storm.lock();
         let held = inner.held.get(kind.plural.as_str()).copied();
         let frozen = inner.frozen.filter(|(slot, _)| *slot == self.slot).map(|(_, until)| until);
-        held.max(frozen)
+        let late = inner.heard_by.filter(|(slot, _)| *slot != self.slot).map(|(_, until)| until);
+        held.max(frozen).max(late)
     }
 
     fn lists_as_of(&mut self, kind: &Kind) -> Option<Instant> {

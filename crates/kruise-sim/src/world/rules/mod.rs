@@ -16,13 +16,16 @@ use tokio::time::Instant;
 use super::actors::Kinds;
 use super::manager;
 use super::scenario::Kind;
-use crate::server::{Change, GHOST, LATE_GHOST, Object, Observer, Verb, What, resources};
+use super::weather::counts;
+use crate::server::{Call, Change, GHOST, LATE_GHOST, Object, Observer, Verb, What, resources};
 use facts::{PodFacts, SpecFacts, Stage};
 
 /// In calm weather the manager knows everything that is older than this.
 const KNOWS_AFTER: Duration = Duration::from_secs(2);
 /// Writes that one pod may cost over its whole life, many times what a rollout needs.
 const WRITES_PER_POD: u64 = 40;
+/// Writes that the server refuses in one run, many times what others can be in the way.
+const IN_VAIN: u64 = 10;
 
 /// The book that the rules are checked against; clones are the same one.
 #[derive(Clone)]
@@ -38,6 +41,7 @@ pub struct Book {
     late_ghosts: u64,
     lag: Duration,
     writes: BTreeMap<String, u64>,
+    in_vain: u64,
     broken: Vec<String>,
     moved: Instant,
     kinds: Kinds,
@@ -56,6 +60,7 @@ impl Ledger {
             late_ghosts: 0,
             lag: KNOWS_AFTER + lag,
             writes: BTreeMap::new(),
+            in_vain: 0,
             broken: Vec::new(),
             moved: Instant::now(),
             kinds: Kinds::find()?,
@@ -97,6 +102,12 @@ impl Observer for Ledger {
     fn changed(&mut self, change: &Change<'_>) {
         self.lock().changed(change);
     }
+
+    fn refused(&mut self, who: &'static str, call: &Call) {
+        if is_ours(who) && counts(call) {
+            self.lock().refused(call);
+        }
+    }
 }
 
 impl Book {
@@ -116,6 +127,14 @@ impl Book {
             if set.id == kind {
                 self.set_changed(which, change);
             }
+        }
+    }
+
+    /// Who is refused because somebody else was faster looks at what there is now, rather than trying the same again and again.
+    fn refused(&mut self, call: &Call) {
+        self.in_vain += 1;
+        if self.in_vain == IN_VAIN {
+            self.broken.push(format!("{IN_VAIN} writes were refused, the last was: {}", call.story()));
         }
     }
 
