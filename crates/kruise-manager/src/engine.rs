@@ -104,9 +104,10 @@ impl Engine {
         }
     }
 
-    /// Works until told to stop or deposed. The lead is given back while `closing` still answers.
+    /// Works until told to stop or deposed, with what `beside` starts as long. The lead is given back while `closing` still answers.
     pub async fn lead(
         self,
+        beside: impl FnOnce() -> Aborting,
         stop: impl Future<Output = anyhow::Result<()>>,
         closing: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
@@ -120,11 +121,11 @@ impl Engine {
         });
         let (queues, starts): (Vec<_>, Vec<_>) =
             self.controllers.into_iter().map(|one| (one.queue, one.start)).unzip();
-        let mut workers = Aborting(Vec::new());
+        let (mut workers, mut others) = (Aborting(Vec::new()), Aborting(Vec::new()));
         let end = tokio::select! {
             biased;
             end = &mut ended => end,
-            () = predecessor(candidate, &self.stores) => {
+            () = caught_up(candidate, &self.stores) => {
                 self.shared.metrics.leads(Leading::Yes);
                 tracing::info!(
                     clonesets = self.stores.clonesets.len(),
@@ -132,10 +133,12 @@ impl Engine {
                     pods = self.stores.pods.len(),
                     "leading"
                 );
+                others = beside();
                 workers.0 = starts.into_iter().flat_map(|start| start()).collect();
                 ended.await
             }
         };
+        drop(others);
         let outcome = match end {
             End::Told(outcome) => outcome,
             End::Deposed => {
@@ -234,7 +237,7 @@ async fn lost(candidate: Option<&Candidate>) {
 }
 
 /// Resolves when everything is known that the leader before has done. Without a lease there is none.
-async fn predecessor(candidate: Option<&Candidate>, stores: &Stores) {
+async fn caught_up(candidate: Option<&Candidate>, stores: &Stores) {
     if candidate.is_some() {
         stores.catch_up().await;
     }
@@ -291,6 +294,10 @@ mod tests {
         Engine::new(&flags, &flags.gates().unwrap(), ground, Resize::Endpoint)
     }
 
+    fn nothing() -> Aborting {
+        Aborting(Vec::new())
+    }
+
     fn holders(written: &Mutex<Vec<Value>>) -> Vec<String> {
         let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
         written.lock().unwrap().iter().map(holder).collect()
@@ -307,7 +314,7 @@ mod tests {
             Ok(())
         };
 
-        engine.lead(stop, async {}).await.unwrap();
+        engine.lead(nothing, stop, async {}).await.unwrap();
 
         let holders = holders(&written);
         let (last, before) = holders.split_last().unwrap();
@@ -324,7 +331,7 @@ mod tests {
         let engine = engine(client);
         let _running = engine.watch();
 
-        let lost = engine.lead(std::future::pending(), async {}).await;
+        let lost = engine.lead(nothing, std::future::pending(), async {}).await;
 
         assert_eq!(lost.unwrap_err().to_string(), "leader election lost");
     }

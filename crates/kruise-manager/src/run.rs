@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::engine::{Engine, Ground};
 use crate::flags::Flags;
-use crate::front::Front;
+use crate::front::{Aborting, Front};
 
 pub fn logging(flags: &Flags) {
     let level = match flags.v {
@@ -52,8 +52,7 @@ pub async fn run(flags: &Flags) -> anyhow::Result<()> {
         }
         () = engine.ready() => {}
     }
-    let _selecting = selecting.start();
-    engine.lead(stop_signal(), front.close()).await
+    engine.lead(|| selecting.start(), stop_signal(), front.close()).await
 }
 
 /// The controllers without a front, on somebody else's ground, until they are dropped or deposed.
@@ -63,7 +62,7 @@ pub async fn controllers_alone(flags: &Flags, ground: Ground) -> anyhow::Result<
     let engine = Engine::new(flags, &gates, ground, resize(&server.major, &server.minor));
     let _running = engine.watch();
     engine.ready().await;
-    engine.lead(std::future::pending(), async {}).await
+    engine.lead(|| Aborting(Vec::new()), std::future::pending(), async {}).await
 }
 
 /// `pods/resize` exists from 1.32 on (SM-36).
