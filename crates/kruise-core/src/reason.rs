@@ -217,9 +217,9 @@ impl fmt::Display for Reason {
             Self::Partition { keep } => write!(out, "kept at its revision: partition keeps {keep}"),
             Self::Paused => out.write_str("updates are paused"),
             Self::OnDelete => out.write_str("updated when it is deleted (OnDelete)"),
-            Self::MaxUnavailable { down, limit } => write!(out, "{down} pods are down, {limit} may be"),
+            Self::MaxUnavailable { down, limit } => write!(out, "pods down: {down}, allowed: {limit}"),
             Self::TargetUnavailable { down, limit } => {
-                write!(out, "{down} pods of the new revision are not available yet, {limit} may be")
+                write!(out, "pods of the new revision not available yet: {down}, allowed: {limit}")
             }
             Self::HookHeld { hook } => write!(out, "held by the {hook} hook"),
             Self::WaitingForNode => out.write_str("waits for a node"),
@@ -287,7 +287,7 @@ mod tests {
                 "ready, available from 2026-06-01T12:00:00Z on",
             ),
             (Reason::NotReady { since }, "NotReady", "not ready since 2026-06-01T12:00:00Z"),
-            (Reason::MaxUnavailable { down: 2, limit: 1 }, "MaxUnavailable", "2 pods are down, 1 may be"),
+            (Reason::MaxUnavailable { down: 2, limit: 1 }, "MaxUnavailable", "pods down: 2, allowed: 1"),
             (Reason::Partition { keep: 3 }, "Partition", "kept at its revision: partition keeps 3"),
             (Reason::HookHeld { hook: HookPoint::PreDelete }, "HookHeld", "held by the preDelete hook"),
             (

@@ -209,7 +209,7 @@ fn cs_75_a_limit_that_is_used_up_says_by_whom() {
     assert_eq!(waiting(unscheduled), "1 of 2 pods (web-00): waits for a node");
     assert_eq!(
         waiting(new().ready_since("2026-06-01T11:59:30Z")),
-        "1 of 2 pods (web-01): 1 pods are down, 1 may be; web-00: ready, available from 2026-06-01T12:00:30Z on"
+        "1 of 2 pods (web-01): pods down: 1, allowed: 1; web-00: ready, available from 2026-06-01T12:00:30Z on"
     );
 }
 
