@@ -233,13 +233,7 @@ impl CustomKinds {
         caches.add(&store);
         for object in objects {
             let text = object.to_string();
-            caches
-                .refresh(
-                    <CustomWorkload as kruise_runtime::cache::Cached>::RESOURCE,
-                    &Key::new("", ""),
-                    Some(&text),
-                )
-                .unwrap();
+            caches.refresh(<CustomWorkload as kruise_runtime::cache::Cached>::RESOURCE, &text).unwrap();
         }
         store.assume_complete();
         let mut state = self.state();

@@ -271,6 +271,7 @@ fn asker<K: Kind>(store: &Store<Stored<K>>, key: &Key) -> Option<Asker> {
 mod tests {
     use std::time::Duration;
 
+    use kruise_runtime::barrier::Seen;
     use kruise_runtime::cache::Caches;
     use kruise_runtime::queue::{BackOff, Done};
     use serde_json::json;
@@ -301,7 +302,13 @@ mod tests {
 
     impl World {
         fn put(&self, resource: Resource, object: &Value) {
-            self.caches.refresh(resource, &Key::new("", ""), Some(&object.to_string())).unwrap();
+            self.caches.refresh(resource, &object.to_string()).unwrap();
+        }
+
+        fn remove(&self, resource: Resource, name: &str) {
+            let key = Key::new("n", name);
+            let (_, uid) = self.caches.object(resource, &key).unwrap();
+            self.caches.lose(resource, &key, &uid);
         }
 
         /// The keys that wait, after they were taken and settled.
@@ -366,7 +373,7 @@ mod tests {
         assert_eq!(world.woken().await, ["web"]);
         world.put(PersistentPodState::RESOURCE, &object("second", 3));
         assert_eq!(world.woken().await, ["second", "web"]);
-        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "second"), None).unwrap();
+        world.remove(PersistentPodState::RESOURCE, "second");
         assert_eq!(world.woken().await, ["second", "web"]);
     }
 
@@ -383,7 +390,7 @@ mod tests {
         assert_eq!(world.woken().await, NOBODY);
         world.put(Pod::RESOURCE, &ready(pod(5, &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}))));
         assert_eq!(world.woken().await, ["web"]);
-        world.caches.refresh(Pod::RESOURCE, &Key::new("n", "web-0"), None).unwrap();
+        world.remove(Pod::RESOURCE, "web-0");
         assert_eq!(world.woken().await, ["web"]);
     }
 
@@ -408,7 +415,7 @@ mod tests {
         counted["status"] = json!({"readyReplicas": 1});
         world.put(NativeStatefulSet::RESOURCE, &counted);
         assert!(world.woken().await.is_empty(), "a count of pods says nothing new");
-        world.caches.refresh(NativeStatefulSet::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        world.remove(NativeStatefulSet::RESOURCE, "web");
         assert_eq!(world.woken().await, ["web"]);
     }
 
@@ -458,7 +465,7 @@ mod tests {
         world.put(Pod::RESOURCE, &theirs);
         let written = format!("{:?}", world.plan("custom").unwrap().status.unwrap());
         assert!(written.contains("node-1") && written.contains("\"z\""), "{written}");
-        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        world.remove(PersistentPodState::RESOURCE, "web");
         assert_eq!(world.plan("web").unwrap().writes().count(), 1, "its annotations ask for one");
     }
 
@@ -466,7 +473,7 @@ mod tests {
     #[tokio::test]
     async fn pp_26_object_is_made_for_a_workload_that_asks() {
         let world = world().await;
-        world.caches.refresh(PersistentPodState::RESOURCE, &Key::new("n", "web"), None).unwrap();
+        world.remove(PersistentPodState::RESOURCE, "web");
         assert!(world.plan("web").is_none());
         let asks = json!({"kruise.io/auto-generate-persistent-pod-state": "true", "kruise.io/required-persistent-topology": "zone"});
         world.put(NativeStatefulSet::RESOURCE, &set(2, &asks));

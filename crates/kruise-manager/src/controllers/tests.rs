@@ -9,6 +9,7 @@ use kruise_core::gates::Gates;
 use kruise_core::ids::{ClaimName, PodName, RevisionName};
 use kruise_core::inplace::Resize;
 use kruise_core::statefulset;
+use kruise_runtime::barrier::Seen;
 use kruise_runtime::cache::{Cached, Caches};
 use kruise_runtime::controller::{Planner, Turn};
 use kruise_runtime::queue::{BackOff, Done, Queue};
@@ -51,11 +52,13 @@ fn stores_are_freed_whoever_is_woken_by_them() {
 
 impl World {
     fn put(&self, resource: Resource, object: &Value) {
-        self.caches.refresh(resource, &Key::new("", ""), Some(&object.to_string())).unwrap();
+        self.caches.refresh(resource, &object.to_string()).unwrap();
     }
 
     fn remove(&self, resource: Resource, name: &str) {
-        self.caches.refresh(resource, &Key::new("n", name), None).unwrap();
+        let key = Key::new("n", name);
+        let (_, uid) = self.caches.object(resource, &key).unwrap();
+        self.caches.lose(resource, &key, &uid);
     }
 
     /// How many keys wait, after they were taken and settled.

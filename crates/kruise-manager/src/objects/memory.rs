@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kruise_runtime::Key;
 use kruise_runtime::cache::{Cached, Caches, Store};
 use peak_alloc::PeakAlloc;
 use serde_json::json;
@@ -27,7 +26,7 @@ fn cached_pod_costs_at_most_one_and_a_half_kilobytes() {
     let before = HEAP.current_usage();
 
     for number in 0..PODS {
-        caches.refresh(Pod::RESOURCE, &Key::new("default", ""), Some(&pod(number).to_string())).unwrap();
+        caches.refresh(Pod::RESOURCE, &pod(number).to_string()).unwrap();
     }
 
     let per_pod = (HEAP.current_usage() - before) / PODS;

@@ -88,7 +88,6 @@ mod tests {
     use crate::objects::PersistentPodState;
     use crate::stores::Optional;
     use crate::webhooks::{Context, pods::mutate};
-    use kruise_runtime::Key;
     use kruise_runtime::cache::Cached;
 
     fn object(version: &str, keys: &str) -> Value {
@@ -120,7 +119,7 @@ mod tests {
     fn stores() -> Stores {
         let stores = Stores::new(Optional::default());
         let known = object("v1beta1", "keys").to_string();
-        stores.caches().refresh(PersistentPodState::RESOURCE, &Key::new("", ""), Some(&known)).unwrap();
+        stores.caches().refresh(PersistentPodState::RESOURCE, &known).unwrap();
         stores
     }
 

@@ -8,6 +8,8 @@ mod stream;
 mod watch;
 
 pub use set::Caches;
+#[cfg(test)]
+pub(crate) use store::tests::Thing;
 pub use store::{Change, Listed, Store};
 pub use watch::{Watch, WatchSettings};
 

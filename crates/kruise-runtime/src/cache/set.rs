@@ -11,7 +11,8 @@ use crate::{Key, Resource};
 trait AnyStore: Send + Sync {
     fn seen(&self) -> Version;
     fn object(&self, key: &Key) -> Option<(Version, String)>;
-    fn refresh(&self, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error>;
+    fn refresh(&self, live: &str) -> Result<(), serde_json::Error>;
+    fn lose(&self, key: &Key, uid: &str);
     fn listed(&self) -> Listed;
 }
 
@@ -25,14 +26,16 @@ impl Caches {
         self.0.insert(T::RESOURCE, Box::new(Arc::clone(store)));
     }
 
-    /// Brings what a live read found into the cache: the object, or that there is none.
-    pub fn refresh(
-        &self,
-        resource: Resource,
-        key: &Key,
-        live: Option<&str>,
-    ) -> Result<(), serde_json::Error> {
-        self.0.get(&resource).map_or(Ok(()), |store| store.refresh(key, live))
+    /// Brings an object that a live read found into its cache.
+    pub fn refresh(&self, resource: Resource, live: &str) -> Result<(), serde_json::Error> {
+        self.0.get(&resource).map_or(Ok(()), |store| store.refresh(live))
+    }
+
+    /// A live read found no such object, and this one was in the cache when it began. A namesake that came since stays.
+    pub fn lose(&self, resource: Resource, key: &Key, uid: &str) {
+        if let Some(store) = self.0.get(&resource) {
+            store.lose(key, uid);
+        }
     }
 
     /// Types whose list is so far.
@@ -61,12 +64,13 @@ impl<T: Cached> AnyStore for Arc<Store<T>> {
         Some((Version::read(object.resource_version()), object.uid().to_owned()))
     }
 
-    fn refresh(&self, key: &Key, live: Option<&str>) -> Result<(), serde_json::Error> {
-        match live {
-            Some(text) => self.put_ahead(serde_json::from_str(text)?),
-            None => self.remove_ahead(key),
-        }
+    fn refresh(&self, live: &str) -> Result<(), serde_json::Error> {
+        self.put_ahead(serde_json::from_str(live)?);
         Ok(())
+    }
+
+    fn lose(&self, key: &Key, uid: &str) {
+        self.remove(key, uid, Version::default());
     }
 
     fn listed(&self) -> Listed {

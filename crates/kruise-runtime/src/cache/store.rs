@@ -178,18 +178,33 @@ impl<T: Cached> Store<T> {
     /// A new state from the watch.
     pub(super) fn put(&self, object: T) {
         let version = Version::read(object.resource_version());
-        self.put_ahead(object);
+        self.insert(object, |_, _| true);
         self.progress(version);
     }
 
-    /// A new state that the watch has not brought yet. An older one than what is there is ignored.
-    pub(super) fn put_ahead(&self, mut object: T) {
+    /// One object of a list. They come in no order of time: how far the store is, is known at the end of the list.
+    pub(super) fn put_listed(&self, object: T) {
+        self.insert(object, |_, _| true);
+    }
+
+    /// A state that a live read found and that the watch may not have brought yet. If the watch has come past it and the object is not
+    /// there, it has brought its end, too.
+    pub(super) fn put_ahead(&self, object: T) {
+        let version = Version::read(object.resource_version());
+        self.insert(object, |inner, key| {
+            inner.objects.contains_key(key) || inner.seen < version || inner.seen == Version::default()
+        });
+    }
+
+    /// An older state than what is there is ignored.
+    fn insert(&self, mut object: T, is_wanted: impl Fn(&Inner<T>, &Key) -> bool) {
         let (old, new) = {
             let mut inner = self.write();
             let version = Version::read(object.resource_version());
             let key = object.key();
             let old = inner.objects.get(&key).cloned();
-            if old.as_ref().is_some_and(|old| version <= Version::read(old.resource_version())) {
+            let is_old = old.as_ref().is_some_and(|old| version <= Version::read(old.resource_version()));
+            if is_old || !is_wanted(&inner, &key) {
                 return;
             }
             object.share(&mut inner.shared);
@@ -199,13 +214,6 @@ impl<T: Cached> Store<T> {
             (old, new)
         };
         self.tell(&Change { old: old.as_ref(), new: Some(&new) });
-    }
-
-    /// A live read says that there is no such object.
-    pub(super) fn remove_ahead(&self, key: &Key) {
-        if let Some(object) = self.get(key) {
-            self.remove(key, object.uid(), Version::default());
-        }
     }
 
     /// The object is gone, as of this version.
@@ -420,6 +428,31 @@ pub mod tests {
         store.retain(&BTreeSet::new(), Version(9));
 
         assert_eq!(names(&store.by(Index::Owner, "x")), ["live"]);
+    }
+
+    /// A live read is under way for a while. Where the watch has brought the end of what it found, that end is what counts.
+    #[test]
+    fn late_answer_of_a_live_read_brings_nothing_back() {
+        let store = Store::default();
+        store.put(thing("a", "1", 5, "x"));
+        store.remove(&Key::new("n", "a"), "1", Version(7));
+
+        store.put_ahead(thing("a", "1", 6, "x"));
+        assert!(store.by(Index::Owner, "x").is_empty());
+        store.put_ahead(thing("a", "2", 8, "x"));
+        assert_eq!(names(&store.by(Index::Owner, "x")), ["a"], "the watch has not come there yet");
+    }
+
+    /// An object that is listed first may be the newest of all: that the others are there is known at the end.
+    #[test]
+    fn list_is_not_seen_before_it_is_complete() {
+        let store = Store::default();
+        store.put(thing("a", "1", 1, "x"));
+
+        store.put_listed(thing("b", "2", 9, "x"));
+        assert_eq!(store.seen(), Version(1));
+        store.retain(&BTreeSet::from([Key::new("n", "b")]), Version(9));
+        assert_eq!(store.seen(), Version(9));
     }
 
     #[test]

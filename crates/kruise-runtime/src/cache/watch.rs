@@ -195,7 +195,7 @@ impl<T: Cached> Watch<T> {
                 let store = &self.store;
                 let take = |object: T| {
                     listed.insert(object.key());
-                    store.put(object);
+                    store.put_listed(object);
                 };
                 let place = (self.collection.as_str(), self.selection.as_str());
                 let version = stream::list(&self.client, place, take).await?;
@@ -245,10 +245,13 @@ impl<T: Cached> Watch<T> {
         match line {
             Line::Object(object) => {
                 let version = Version::read(object.resource_version());
-                if let Some(listed) = listed {
-                    listed.insert(object.key());
+                match listed {
+                    Some(listed) => {
+                        listed.insert(object.key());
+                        self.store.put_listed(object);
+                    }
+                    None => self.store.put(object),
                 }
-                self.store.put(object);
                 self.advance(version);
             }
             Line::Gone { object } => {
@@ -263,7 +266,9 @@ impl<T: Cached> Watch<T> {
                 if list_is_complete && let Some(listed) = listed.take() {
                     self.complete(&listed, version);
                 }
-                self.store.progress(version);
+                if listed.is_none() {
+                    self.store.progress(version);
+                }
                 self.advance(version);
             }
             Line::Unreadable { version } => self.advance(version),

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Resources, Verdict, version_of};
-use crate::barrier::{Barrier, Found, Pass};
+use crate::barrier::{Barrier, Found, Pass, Seen};
 use crate::cache::Caches;
 use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
@@ -262,9 +262,20 @@ impl<P: Planner> Controller<P> {
         if !self.barrier.lacks(key, resource, &object, self.shared.caches.as_ref()) {
             return Ok(());
         }
+        let caches = &self.shared.caches;
+        let known = caches.object(resource, &object);
         let live = self.caller.read(resource, &object).await.map_err(|error| error.to_string())?;
-        self.shared.caches.refresh(resource, &object, live.as_deref()).map_err(|error| error.to_string())?;
-        let found = live.as_deref().map_or(Found::Nothing, |text| Found::At(version_of(text)));
+        let found = match (live, known) {
+            (Some(text), _) => {
+                caches.refresh(resource, &text).map_err(|error| error.to_string())?;
+                Found::At(version_of(&text))
+            }
+            (None, Some((_, uid))) => {
+                caches.lose(resource, &object, &uid);
+                Found::Nothing
+            }
+            (None, None) => Found::Nothing,
+        };
         self.barrier.found(key, resource, &object, found);
         Ok(())
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::apply::Untried;
+use crate::cache::{Cached, Store, Thing};
 use crate::metrics::Metrics;
 use crate::resource::Scope;
 use crate::testing::{Answer, Scripted};
@@ -98,12 +99,19 @@ fn large() -> Plan {
 }
 
 fn controller(server: &Scripted) -> (Arc<Controller<Clumsy>>, Arc<Queue>, Arc<Metrics>) {
+    controller_with(server, Arc::default())
+}
+
+fn controller_with(
+    server: &Scripted,
+    caches: Arc<Caches>,
+) -> (Arc<Controller<Clumsy>>, Arc<Queue>, Arc<Metrics>) {
     let (clock, metrics) = (Clock::system(), Arc::new(Metrics::default()));
     let back_off = BackOff { first: Duration::from_secs(1), longest: Duration::from_hours(1) };
     let queue = Arc::new(Queue::new(back_off));
     let shared = Shared {
         client: server.client(),
-        caches: Arc::default(),
+        caches,
         recorder: Recorder::new("test", clock.clone()),
         clock,
         metrics: Arc::clone(&metrics),
@@ -130,6 +138,34 @@ async fn busy_server_is_left_alone_also_while_events_come() {
     }
 
     assert_eq!(controller.planner.turns.load(Ordering::Relaxed), 3, "once a second");
+}
+
+/// An object is gone and written to once more, and while that is looked into a namesake comes: it is not taken for the one that went.
+#[tokio::test(start_paused = true)]
+async fn namesake_that_comes_during_a_live_read_stays() {
+    let store: Arc<Store<Thing>> = Arc::default();
+    let mut caches = Caches::default();
+    caches.add(&store);
+    let caches = Arc::new(caches);
+    let named = |uid: &str, version: &str| {
+        let meta = json!({"namespace": "n", "name": "x", "uid": uid, "resourceVersion": version});
+        json!({"metadata": meta}).to_string()
+    };
+    caches.refresh(Thing::RESOURCE, &named("old", "1")).unwrap();
+    let (meanwhile, namesake) = (Arc::clone(&caches), named("new", "2"));
+    let server = Scripted::new(move |seen| {
+        if seen.method == "GET" {
+            meanwhile.refresh(Thing::RESOURCE, &namesake).unwrap();
+        }
+        Answer::failure(404, "NotFound")
+    });
+    let (controller, _, _) = controller_with(&server, Arc::clone(&caches));
+    let (key, object) = (Key::new("n", "set"), Key::new("n", "x"));
+    controller.barrier.unsure(&key, Thing::RESOURCE, &object, Instant::now());
+
+    controller.read_live(&key, Thing::RESOURCE, object.clone()).await.unwrap();
+
+    assert_eq!(caches.object(Thing::RESOURCE, &object).unwrap().1, "new");
 }
 
 /// A webhook may answer whatever it likes with the code of a conflict, and will do so again. After one that is followed by something
