@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Caches are filled first, so that a new leader acts at once.
+    /// Caches are filled first, so that a new leader has little left to read.
     pub async fn ready(&self) {
         self.stores.synced().await;
         if let Some(candidate) = &self.candidate {

@@ -235,7 +235,7 @@ impl<T: Cached> Store<T> {
     /// After a complete list: what was not in it is gone, unless it is newer than the list: a live read was faster then. A list
     /// that is older than what the watch has brought is of a server that lost something, and counts as it is.
     pub(super) fn retain(&self, listed: &BTreeSet<Key>, version: Version) {
-        let missing: Vec<(Key, String)> = {
+        let (missing, went_back): (Vec<(Key, String)>, bool) = {
             let inner = self.read();
             let went_back = version < inner.seen;
             let missing = inner.objects.iter().filter(|(key, object)| {
@@ -245,12 +245,17 @@ impl<T: Cached> Store<T> {
             let mut missing: Vec<_> =
                 missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
             missing.sort();
-            missing
+            (missing, went_back)
         };
         for (key, uid) in missing {
             self.remove(&key, &uid, version);
         }
-        self.progress(version);
+        if went_back {
+            // What is written from now on has versions that were told before.
+            self.write().seen = version;
+        } else {
+            self.progress(version);
+        }
     }
 
     /// The watch has come this far without news.
@@ -463,5 +468,7 @@ pub mod tests {
         store.retain(&BTreeSet::new(), Version(9));
 
         assert!(store.by(Index::Owner, "x").is_empty());
+        store.put_ahead(thing("live", "2", 10, "x"));
+        assert_eq!(names(&store.by(Index::Owner, "x")), ["live"], "a version that was told before the loss");
     }
 }
