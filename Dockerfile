@@ -1,4 +1,4 @@
-# For those who have an engine; `make images` builds the same content without one. A test compares the two.
+# For use with a container engine; `make images` builds the same content without one. A test compares the two.
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .

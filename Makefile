@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check sim sim-long sim-replay sim-bugs sim-model test-unit test-cluster test-node bench bench-admission crds gen images images-check deny build-kubernetes
+.PHONY: help run demo test check sim sim-long sim-replay sim-bugs sim-model test-unit test-cluster test-node test-versions bench bench-admission crds gen images images-check rules deny build-kubernetes
 
 # `make run` and `make test` are a newcomer's first: cargo is not quiet there, because the first build takes minutes.
 
@@ -18,6 +18,9 @@ DURATION ?= 3600
 FROM ?= 1000000
 SEED ?= 1
 
+# make rules
+SPEC ?=
+
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -30,7 +33,7 @@ demo: ## Roll out a sample on the cluster that `make run` started
 test: ## Everything a change must pass; what CI runs
 	@cargo run --package xtask -- test
 
-check: ## Format, lints, architecture, generated files
+check: ## Format, lints, architecture, paths and links, generated files
 	@cargo run --quiet --package xtask -- test check
 
 test-unit: ## Unit and property tests
@@ -54,6 +57,13 @@ sim-replay: ## One simulated run again, with its log (SEED=7; RUN=CloneSet/in-pl
 test-cluster: ## Tests on the real control plane
 	@cargo run --quiet --package xtask -- test cluster
 
+# Builds the servers of the oldest supported version at first, which takes minutes. An agreed subset: the chart, both API versions, create, in place,
+# recreate, scale-in, claims, pod selection, take-over.
+VERSIONS_SUBSET := chart:: upgrade:: without_helm:: gitops:: widening:: selection:: launch:: webhook:: cloneset::create cloneset::inplace cloneset::update cloneset::delete statefulset::claims statefulset::scale
+
+test-versions: ## A subset of the tests on the oldest supported Kubernetes
+	@KRUISE_TESTBED_KUBERNETES=1.29.6 cargo test --package control-plane-tests -- $(VERSIONS_SUBSET)
+
 test-node: ## Tests on real nodes (root on Linux)
 	@cargo run --quiet --package xtask -- test node
 
@@ -74,6 +84,9 @@ images: ## Build the images that ship, as OCI layouts, without an engine
 
 images-check: ## Build the image twice, in two directories, and compare the digests (two release builds)
 	@cargo run --quiet --package kruise-testbed -- images-check
+
+rules: ## Rules of docs/spec that a test names, by page (SPEC="cloneset --missing": only this page, and which are missing)
+	@cargo run --quiet --package xtask -- rules $(SPEC)
 
 deny: ## Licences, sources and banned crates of all dependencies (installs cargo-deny)
 	@cargo run --quiet --package xtask -- deny

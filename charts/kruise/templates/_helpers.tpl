@@ -1,9 +1,9 @@
-{{/* The namespace of everything that has one. */}}
+{{/* The namespace of all namespaced objects. */}}
 {{- define "kruise.namespace" -}}
 {{- .Values.installation.namespace | default "kruise-system" -}}
 {{- end -}}
 
-{{/* Labels of every object. */}}
+{{/* Labels on every object. */}}
 {{- define "kruise.labels" -}}
 app.kubernetes.io/name: kruise
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -22,24 +22,35 @@ control-plane: controller-manager
 {{- end -}}
 
 {{/*
-All feature gates, resolved as the manager resolves them, as JSON. The text is parsed: spaces and order do not matter.
+What featureGates says, as JSON: "said" has a state for each known name, "ignored" lists the entries that have no effect. The text is
+parsed: spaces and order do not matter. As in the manager, an entry without effect does not stop an installation.
 */}}
-{{- define "kruise.gates" -}}
+{{- define "kruise.saidGates" -}}
 {{- $table := .Files.Get "files/gates.yaml" | fromYaml -}}
 {{- $said := dict -}}
+{{- $ignored := list -}}
 {{- range $entry := splitList "," (.Values.featureGates | default "" | toString) -}}
   {{- if trim $entry -}}
-    {{- $parts := splitList "=" $entry -}}
-    {{- if ne (len $parts) 2 -}}
-      {{- fail (printf "featureGates: %q is not of the form Name=true" (trim $entry)) -}}
+    {{- $parts := splitn "=" 2 $entry -}}
+    {{- $name := trim $parts._0 -}}
+    {{- $value := $parts._1 | default "" | trim | lower -}}
+    {{- $known := or (hasKey $table.known $name) (has $name (list "AllAlpha" "AllBeta")) -}}
+    {{- if and $known (has $value (list "true" "t" "1")) -}}
+      {{- $_ := set $said $name true -}}
+    {{- else if and $known (has $value (list "false" "f" "0")) -}}
+      {{- $_ := set $said $name false -}}
+    {{- else -}}
+      {{- $ignored = append $ignored (trim $entry) -}}
     {{- end -}}
-    {{- $name := trim (index $parts 0) -}}
-    {{- if not (or (hasKey $table.known $name) (has $name (list "AllAlpha" "AllBeta"))) -}}
-      {{- fail (printf "featureGates: unrecognized feature gate: %s; known are %s, AllAlpha, AllBeta" $name (keys $table.known | sortAlpha | join ", ")) -}}
-    {{- end -}}
-    {{- $_ := set $said $name (has (index $parts 1 | trim | lower) (list "true" "t" "1")) -}}
   {{- end -}}
 {{- end -}}
+{{- toJson (dict "said" $said "ignored" $ignored) -}}
+{{- end -}}
+
+{{/* All feature gates, resolved as the manager resolves them, as JSON. */}}
+{{- define "kruise.gates" -}}
+{{- $table := .Files.Get "files/gates.yaml" | fromYaml -}}
+{{- $said := (include "kruise.saidGates" . | fromJson).said -}}
 {{- $gates := dict -}}
 {{- range $name, $gate := $table.known -}}
   {{- $on := $gate.default -}}
@@ -89,7 +100,7 @@ All feature gates, resolved as the manager resolves them, as JSON. The text is p
 {{- end }}
 {{- end -}}
 
-{{/* What a container may do: nothing beyond running. */}}
+{{/* Containers run without any privileges. */}}
 {{- define "kruise.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true

@@ -148,3 +148,12 @@ pub const ROLLOUT_DEPLOYMENT_STRATEGY: &str = "rollouts.kruise.io/deployment-str
 pub const ROLLOUT_TRAFFIC_ROUTING: &str = "rollouts.kruise.io/trafficrouting";
 /// Prefix of everything kruise-rollout writes; read by the CLI's `undo`, which never copies such keys.
 pub const ROLLOUT_PREFIX: &str = "rollouts.kruise.io/";
+
+/// On a webhook configuration: what the selections of its pod entries are made of, JSON. Only the manager reads and writes it.
+pub const POD_SELECTIONS: &str = "kruise.io/pod-selections";
+/// On a pod that is only tried: asks whether the API server uses the selection with this stamp.
+pub const SELECTION_PROBE: &str = "kruise.io/selection-probe";
+/// Written by the BroadcastJob controller, ours: for how many failed pods the Pause policy paused the job; read by it.
+pub const BROADCASTJOB_PAUSED_FOR: &str = "kruise.io/broadcastjob-paused-for-failures";
+/// Written by the BroadcastJob controller on pods, ours: stopped because it restarted too often; read by it and by people.
+pub const RESTART_LIMIT_EXCEEDED: &str = "kruise.io/restart-limit-exceeded";

@@ -5,14 +5,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 /// One kind in one version, known at compile time.
 pub trait Kind: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned {
-    /// API group, `apps.kruise.io`.
-    const GROUP: &'static str;
-    /// Version, `v1beta1`.
-    const VERSION: &'static str;
-    /// Kind, `CloneSet`.
-    const KIND: &'static str;
-    /// Name in URLs, `clonesets`.
-    const PLURAL: &'static str;
+    /// Group, version, plural, kind and scope.
+    const RESOURCE: crate::Resource;
 
     /// What the object says it is: `apiVersion` and `kind`.
     fn type_meta(&self) -> (&str, &str);
@@ -101,10 +95,7 @@ macro_rules! kind {
         }
 
         impl crate::kind::Kind for $name {
-            const GROUP: &'static str = $group;
-            const VERSION: &'static str = $version;
-            const KIND: &'static str = stringify!($name);
-            const PLURAL: &'static str = $plural;
+            const RESOURCE: crate::Resource = crate::resource!($group, $version, $plural, stringify!($name), $scope);
 
             fn type_meta(&self) -> (&str, &str) {
                 (&self.api_version, &self.kind)

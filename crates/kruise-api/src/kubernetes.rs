@@ -40,7 +40,20 @@ pub mod operator {
     pub const EXISTS: &str = "Exists";
     /// The key is not there.
     pub const DOES_NOT_EXIST: &str = "DoesNotExist";
+    /// Node affinity only: the label is a larger number.
+    pub const GT: &str = "Gt";
+    /// Node affinity only: the label is a smaller number.
+    pub const LT: &str = "Lt";
 }
+
+/// Taint of a cordoned node. Written by Kubernetes; read by us.
+pub const TAINT_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Reason of a waiting container. Written by the kubelet when it could not start one; read by the EphemeralJob planner.
+pub const RUN_CONTAINER_ERROR: &str = "RunContainerError";
+
+/// Pod condition. Written by the scheduler.
+pub const POD_SCHEDULED: &str = "PodScheduled";
 
 /// Pod condition. Written by the kubelet: all containers are ready; read by the readiness and launch-priority logic.
 pub const CONTAINERS_READY: &str = "ContainersReady";
@@ -48,11 +61,24 @@ pub const CONTAINERS_READY: &str = "ContainersReady";
 pub const FILE_SYSTEM_RESIZE_PENDING: &str = "FileSystemResizePending";
 /// Restart policy of a pod. Written by users; the only one that workloads accept.
 pub const RESTART_ALWAYS: &str = "Always";
+/// `restartPolicy` of pods that run to their end, with retries by the kubelet.
+pub const RESTART_ON_FAILURE: &str = "OnFailure";
+/// `restartPolicy` of pods that run once.
+pub const RESTART_NEVER: &str = "Never";
 /// Resize policy of a container. Written by users: a new size needs a restart; read by the in-place engine.
 pub const RESIZE_RESTARTS_CONTAINER: &str = "RestartContainer";
 /// Image pull policy. Written by template defaults as the API server does; read by the kubelet.
 pub const PULL_ALWAYS: &str = "Always";
 /// Image pull policy. Written by template defaults as the API server does; read by the kubelet.
 pub const PULL_IF_NOT_PRESENT: &str = "IfNotPresent";
+/// Image pull policy. Written by users; read by the kubelet.
+pub const PULL_NEVER: &str = "Never";
+/// Where a container's last words come from. Written by users; read by the kubelet.
+pub mod termination_message {
+    /// The file at the path for it.
+    pub const FILE: &str = "File";
+    /// The end of the log if the file is empty and the container failed.
+    pub const FALLBACK_TO_LOGS: &str = "FallbackToLogsOnError";
+}
 /// Node label with the node's name. Written by the kubelet; read by the spreading of pods.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";

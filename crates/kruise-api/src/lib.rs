@@ -22,8 +22,10 @@ pub mod parts;
 pub mod policy;
 mod read;
 pub mod reasons;
+pub mod resource;
 mod wire_enum;
 
 pub use convert::{ConvertError, convert, convert_to};
 pub use kind::Kind;
 pub use read::{ReadError, read, read_part, read_value};
+pub use resource::{Resource, Scope};

@@ -51,8 +51,8 @@ where
 /// An object of another kind or version may well fit the type, and would then be read wrongly.
 fn expect_kind<T: Kind>(object: T) -> Result<T, ReadError> {
     let (api_version, kind) = object.type_meta();
-    let wanted = format!("{}/{}", T::GROUP, T::VERSION);
-    let members = [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::KIND)];
+    let wanted = T::RESOURCE.api_version();
+    let members = [("apiVersion", api_version, wanted.as_str()), ("kind", kind, T::RESOURCE.kind())];
     let wrong =
         members.into_iter().find(|(_, found, expected)| found != expected).map(|(path, found, expected)| {
             let problem = format!("expected \"{expected}\", found \"{found}\"");

@@ -52,6 +52,12 @@ pub mod event {
     pub const FAILED_DAEMON_POD: &str = "FailedDaemonPod";
     /// Warning, by the BroadcastJob controller: a failed pod paused the job.
     pub const PAUSED: &str = "Paused";
+    /// Warning, by the BroadcastJob controller, ours: a failed pod ended the job.
+    pub const FAILED_POD_FOUND: &str = "FailedPodFound";
+    /// Warning, by the BroadcastJob controller, ours: the scheduler finds no room for a pod on its node.
+    pub const POD_UNSCHEDULABLE: &str = "PodUnschedulable";
+    /// Warning, by the BroadcastJob controller, ours: a pod restarted more often than allowed and was stopped.
+    pub const RESTART_LIMIT_EXCEEDED: &str = "RestartLimitExceeded";
     /// Normal, by the BroadcastJob controller: a failed pod was ignored.
     pub const CONTINUE: &str = "Continue";
     /// Warning, by the BroadcastJob controller.
@@ -66,6 +72,8 @@ pub mod event {
     pub const CREATE_FAILED: &str = "CreateFailed";
     /// Warning, by the EphemeralJob controller.
     pub const REMOVE_FAILED: &str = "RemoveFailed";
+    /// Warning, by the EphemeralJob controller, ours: a stored job selects every pod of its namespace.
+    pub const EMPTY_SELECTOR: &str = "EmptySelector";
     /// Normal, by the SidecarSet controller: pods that cannot be upgraded in place.
     pub const NOT_UPGRADABLE_PODS: &str = "NotUpgradablePods";
     /// Normal, by the SidecarSet controller on pods, after a hot upgrade.
@@ -198,6 +206,8 @@ pub mod waiting {
     pub const MIN_READY_SECONDS: &str = "MinReadySeconds";
     /// At the wanted revision and not ready.
     pub const NOT_READY: &str = "NotReady";
+    /// No step of the plan has said anything about it: a defect.
+    pub const UNEXPLAINED: &str = "Unexplained";
     /// The owner is being deleted; its pods belong to the garbage collector.
     pub const OWNER_DELETED: &str = "OwnerDeleted";
     /// The spec cannot be read, so nothing is touched.
@@ -242,6 +252,21 @@ pub mod waiting {
     pub const CLAIM_RESIZING: &str = "ClaimResizing";
     /// Its claim can never become what the template says.
     pub const CLAIM_UNFIT: &str = "ClaimUnfit";
+    pub const REMOVAL_HALTED: &str = "RemovalHalted";
+    /// BroadcastJob, DaemonSet: the node takes no pod of this object.
+    pub const NODE_UNFIT: &str = "NodeUnfit";
+    /// Jobs: as many pods run as may.
+    pub const PARALLELISM: &str = "Parallelism";
+    /// Jobs: the pod runs.
+    pub const RUNNING: &str = "Running";
+    /// Jobs: the job is over.
+    pub const FINISHED: &str = "Finished";
+    /// EphemeralJob: the job has as many pods as it may have.
+    pub const BEYOND_REPLICAS: &str = "BeyondReplicas";
+    /// EphemeralJob: the pod has an ephemeral container of that name which is not of this job.
+    pub const CONTAINER_NAME_TAKEN: &str = "ContainerNameTaken";
+    /// EphemeralJob: the job has no container to put into pods.
+    pub const NO_CONTAINERS: &str = "NoContainers";
 }
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.

@@ -1,5 +1,6 @@
 //! Amounts of pods as users write them: `3`, `"20%"`, `"12.5%"`. Specification: SM-70, CS-30, CS-31.
 
+use kruise_api::parts::IntOrString;
 use serde_json::Value;
 
 /// Parts of a percent that are told apart: six decimals.
@@ -37,19 +38,25 @@ pub struct NotAnAmount(String);
 
 impl Amount {
     /// One parser for admission and controller, so that nothing is accepted that is later read as 0 (B3).
-    pub fn read(value: &Value, bare: Bare) -> Result<Self, NotAnAmount> {
+    pub fn of_wire(value: &IntOrString, bare: Bare) -> Result<Self, NotAnAmount> {
         let read = match value {
-            Value::Number(number) => {
-                number.as_u64().and_then(|pods| u32::try_from(pods).ok()).map(Self::Pods)
-            }
-            Value::String(text) => match (text.strip_suffix('%'), bare) {
+            IntOrString::Int(number) => u32::try_from(*number).ok().map(Self::Pods),
+            IntOrString::Text(text) => match (text.strip_suffix('%'), bare) {
                 (Some(number), _) => Percent::read(number).map(Self::Percent),
                 (None, Bare::Percent) => Percent::read(text).map(Self::Percent),
                 (None, Bare::Refused) => None,
             },
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         };
-        read.ok_or_else(|| NotAnAmount(value.to_string()))
+        read.ok_or_else(|| match value {
+            IntOrString::Int(number) => NotAnAmount(number.to_string()),
+            IntOrString::Text(text) => NotAnAmount(format!("{text:?}")),
+        })
+    }
+
+    /// Out of an object that has not been read yet, as admission sees it.
+    pub fn read(value: &Value, bare: Bare) -> Result<Self, NotAnAmount> {
+        let wire = kruise_api::read_part::<IntOrString>(value.clone());
+        wire.map_err(|_| NotAnAmount(value.to_string())).and_then(|wire| Self::of_wire(&wire, bare))
     }
 
     /// Whole percent, for defaults.

@@ -1,27 +1,38 @@
 //! Writes as data: what the runtime carries out, one chain beside the other, the writes of a chain in order.
 
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use kruise_api::{kubernetes::event_type, reasons};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ids::{PodName, ResourceVersion, Uid};
-pub use crate::podunavailablebudget::{Answer, Question};
+use crate::ids::{ResourceVersion, Uid};
+use crate::object::{Item, ObjectRef};
 
 /// A short sequence of writes that belong together. If one fails, the rest is not made; the next plan starts from
 /// whatever is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     pub purpose: Purpose,
-    /// The pod it is about, if it is about one.
-    pub pod: Option<PodName>,
+    /// What it is about, if it is about one thing.
+    pub item: Option<Item>,
     pub writes: Vec<Write>,
+    pub pace: Pace,
+    /// A live read must find this very object, and not being deleted, before the first write.
+    pub confirm: Option<Identity>,
+    /// Must be granted before the first write.
+    pub allowance: Option<Allowance>,
+    /// The condition that reports a failure.
+    pub blame: Blame,
     /// Told to the user when the last write has succeeded.
     pub done: Option<Event>,
     /// Event reason to report a failure with.
     pub failed: Option<&'static str>,
 }
 
-/// What a chain is for: decides concurrency (creations start slowly) and which condition a failure belongs to.
+/// What a chain is for. Planners ask for it; carrying out a chain does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     Create,
@@ -30,90 +41,120 @@ pub enum Purpose {
     UpdateInPlace,
     /// Deletes a pod so that it comes back at another revision.
     Recreate,
-    /// Readiness conditions and lifecycle states of pods that move by themselves.
+    /// Asks for a larger volume.
+    GrowClaim,
+    /// Readiness conditions and lifecycle states of pods that move by themselves; also the status of the planned object.
     Refresh,
     /// Takes the owner reference off a pod that is no longer selected.
     Release,
-    /// Makes a pod or revision without owner ours.
+    /// Gives a pod or revision without owner to the planned object.
     Adopt,
     Claims,
-    /// Asks for a larger volume.
-    GrowClaim,
     Revision,
     /// Deletes revisions beyond the limit.
     History,
     PreDownload,
-    /// Takes names that are done out of the list of pods to delete.
-    TrimSpec,
+    /// Changes the spec of the planned object: removes names that are done, pauses it.
+    EditSpec,
     /// Makes, changes or deletes an object that annotations of another one ask for.
     Generate,
     /// Lets the next containers of a pod start.
     Launch,
 }
 
+/// How chains of a plan are begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Beside all others.
+    Free,
+    /// After the free ones: one, two, four, … at once, because a failure may say something about the others.
+    SlowStart(Siblings),
+}
+
+/// What the failure of one chain says about the others of a slow start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Siblings {
+    /// All of one sort: where one cannot be created, the others cannot either (CS-42).
+    Alike,
+    /// Each has a name and claims of its own: one that cannot be created says nothing about the next (B18).
+    Independent,
+}
+
+/// Which condition of the planned object reports the failure of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blame {
+    Scale,
+    Update,
+    /// It is retried and logged, but is no state of the object.
+    None,
+}
+
+/// What a failure belongs to: the condition that reports it, then what the chain was for.
+pub type Charge = (Blame, Purpose);
+
+/// One object and no successor of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub object: ObjectRef,
+    pub uid: Uid,
+}
+
+/// A grant that is counted in the status of another object, such as a budget. Asked for with a live read when the chain begins; a
+/// refusal ends this chain only (B10).
+#[derive(Debug, Clone)]
+pub struct Allowance {
+    /// The object that counts.
+    pub from: ObjectRef,
+    pub question: Arc<dyn Question>,
+}
+
+/// The rule behind an [`Allowance`]: pure, so that it gives the same answer wherever it is asked.
+pub trait Question: fmt::Debug + Send + Sync {
+    /// From the counting object as it is stored now; `None` if there is none.
+    fn answer(&self, stored: Option<&str>, now: Timestamp) -> Answer;
+}
+
+/// What the counting object says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    Allowed,
+    /// Allowed once this patch of its status is stored; it fails if somebody else was faster.
+    Spend(Vec<Op>),
+    Denied(String),
+}
+
 /// One API call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    pub resource: Resource,
-    pub name: String,
+    pub object: ObjectRef,
+    pub part: Part,
     pub act: Act,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Resource {
-    Pod,
-    Claim,
-    Revision,
-    ImagePullJob,
-    /// PodUnavailableBudget.
-    Budget,
-    /// The barrier of a pod whose containers start one after the other.
-    ConfigMap,
-    /// The workload that the plan is for.
-    Workload,
+    /// Left out, without a failure, if a live read finds this object (B7).
+    pub unless: Option<ObjectRef>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// The whole object as JSON; namespace is that of the workload. Text, because a plan may create thousands, and a tree of
-    /// small strings is larger and has to be written out in the end anyway.
+    /// The whole object as JSON. Text, because a plan may create thousands, and a tree of small strings is larger and has to be
+    /// written out in the end anyway.
     Create(Box<str>),
-    Patch {
-        part: Part,
-        patch: Patch,
-    },
+    Patch(Patch),
     Delete {
         uid: Uid,
-        /// Set where the decision depends on more than the pod's identity (B17).
+        /// Set where the decision depends on more than the object's identity (B17).
         version: Option<ResourceVersion>,
     },
-    /// Delete a claim unless a live read finds a pod of that name (B7).
-    DeleteUnlessPodExists {
-        uid: Uid,
-        pod: PodName,
-    },
-    /// Asks the named budget whether a pod may be disturbed, and pays. A refusal ends this chain only (B10).
-    Ask(Question),
 }
 
-impl Act {
-    /// The object, if this creates one.
-    pub fn created(&self) -> Option<Value> {
-        match self {
-            Self::Create(body) => serde_json::from_str(body).ok(),
-            Self::Patch { .. } | Self::Delete { .. } | Self::DeleteUnlessPodExists { .. } | Self::Ask(_) => {
-                None
-            }
-        }
-    }
-}
-
-/// Which endpoint of an object a patch goes to.
+/// Which endpoint of an object a write goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Object,
     Status,
     Resize,
+    EphemeralContainers,
+    Scale,
+    Eviction,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -135,7 +176,7 @@ pub enum Op {
     Remove { path: String },
 }
 
-/// Something to tell the user, on the workload.
+/// Something to tell the user, on the planned object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub kind: EventKind,
@@ -147,6 +188,25 @@ pub struct Event {
 pub enum EventKind {
     Normal,
     Warning,
+}
+
+impl Purpose {
+    /// The condition that a failure belongs to, unless the planner says otherwise.
+    fn blame(self) -> Blame {
+        match self {
+            Self::Create | Self::Delete | Self::Claims => Blame::Scale,
+            Self::UpdateInPlace | Self::Recreate | Self::GrowClaim | Self::Refresh | Self::Revision => {
+                Blame::Update
+            }
+            Self::Release
+            | Self::Adopt
+            | Self::History
+            | Self::PreDownload
+            | Self::EditSpec
+            | Self::Generate
+            | Self::Launch => Blame::None,
+        }
+    }
 }
 
 impl EventKind {
@@ -166,15 +226,38 @@ impl Event {
     }
 }
 
+/// The rules behind them are compared by what they print: that is all their data.
+impl PartialEq for Allowance {
+    fn eq(&self, other: &Self) -> bool {
+        self.from == other.from && format!("{:?}", self.question) == format!("{:?}", other.question)
+    }
+}
+
 impl Chain {
-    /// A chain about one pod.
-    pub fn pod(purpose: Purpose, pod: &PodName, writes: Vec<Write>) -> Self {
-        Self { purpose, pod: Some(pod.clone()), writes, done: None, failed: None }
+    /// A chain about one thing.
+    pub fn about(purpose: Purpose, item: impl Into<Item>, writes: Vec<Write>) -> Self {
+        Self { item: Some(item.into()), ..Self::other(purpose, writes) }
     }
 
-    /// A chain about something else.
+    /// A chain about nothing in particular.
     pub fn other(purpose: Purpose, writes: Vec<Write>) -> Self {
-        Self { purpose, pod: None, writes, done: None, failed: None }
+        Self {
+            purpose,
+            item: None,
+            writes,
+            pace: Pace::Free,
+            confirm: None,
+            allowance: None,
+            blame: purpose.blame(),
+            done: None,
+            failed: None,
+        }
+    }
+
+    /// Begun with a slow start.
+    #[must_use]
+    pub fn slowly(self, siblings: Siblings) -> Self {
+        Self { pace: Pace::SlowStart(siblings), ..self }
     }
 
     /// Tells the user about success and failure.
@@ -182,19 +265,66 @@ impl Chain {
     pub fn telling(self, reason: &'static str, message: String, failed: &'static str) -> Self {
         Self { done: Some(Event { kind: EventKind::Normal, reason, message }), failed: Some(failed), ..self }
     }
+
+    /// Tells the user about a failure.
+    #[must_use]
+    pub fn or_tell(self, failed: &'static str) -> Self {
+        Self { failed: Some(failed), ..self }
+    }
 }
 
 impl Write {
-    pub fn create(resource: Resource, name: &str, body: &Value) -> Self {
-        Self { resource, name: name.to_owned(), act: Act::Create(body.to_string().into_boxed_str()) }
+    pub fn create(object: ObjectRef, body: &Value) -> Self {
+        Self { object, part: Part::Object, act: Act::Create(body.to_string().into_boxed_str()), unless: None }
     }
 
-    pub fn patch(resource: Resource, name: &str, part: Part, patch: Patch) -> Self {
-        Self { resource, name: name.to_owned(), act: Act::Patch { part, patch } }
+    pub fn patch(object: ObjectRef, part: Part, patch: Patch) -> Self {
+        Self { object, part, act: Act::Patch(patch), unless: None }
     }
 
-    pub fn delete(resource: Resource, name: &str, uid: &Uid) -> Self {
-        Self { resource, name: name.to_owned(), act: Act::Delete { uid: uid.clone(), version: None } }
+    pub fn delete(object: ObjectRef, uid: &Uid) -> Self {
+        Self::delete_version(object, uid, None)
+    }
+
+    /// Deletes exactly this version, if one is given.
+    pub fn delete_version(object: ObjectRef, uid: &Uid, version: Option<ResourceVersion>) -> Self {
+        Self { object, part: Part::Object, act: Act::Delete { uid: uid.clone(), version }, unless: None }
+    }
+
+    /// Left out if a live read finds that object.
+    #[must_use]
+    pub fn unless(self, exists: ObjectRef) -> Self {
+        Self { unless: Some(exists), ..self }
+    }
+
+    /// What the body of a creation takes.
+    pub fn created_bytes(&self) -> usize {
+        match &self.act {
+            Act::Create(body) => body.len(),
+            Act::Patch(_) | Act::Delete { .. } => 0,
+        }
+    }
+
+    /// The object, if this creates one.
+    pub fn created(&self) -> Option<Value> {
+        match &self.act {
+            Act::Create(body) => serde_json::from_str(body).ok(),
+            Act::Patch(_) | Act::Delete { .. } => None,
+        }
+    }
+}
+
+impl Part {
+    /// What follows the path of the object.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Object => "",
+            Self::Status => "/status",
+            Self::Resize => "/resize",
+            Self::EphemeralContainers => "/ephemeralcontainers",
+            Self::Scale => "/scale",
+            Self::Eviction => "/eviction",
+        }
     }
 }
 

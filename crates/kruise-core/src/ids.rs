@@ -65,7 +65,7 @@ text_id! {
     RevisionName
 }
 text_id! {
-    /// Last segment of a revision name, `5d6f7`. CloneSet pods are matched by it (SM-8), StatefulSet pods by `RevisionName`.
+    /// Last segment of a revision name, `5d6f7`. Pods are matched by it (SM-8).
     RevisionHash
 }
 

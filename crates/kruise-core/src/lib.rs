@@ -2,39 +2,43 @@
 //!
 //! Lives here: everything that thinks.
 //! Must not live here: I/O, async, a clock, randomness that was not passed in, logging.
+//!
+//! The vocabulary comes first: `plan`, `chain`, `reason`, `object`, `lookup`, `turn`, `ids`, `amount`. Then what several kinds share
+//! (`workload`, `rollout`, `revision`, `inplace`, `lifecycle`, `order`, `budget`, `cluster`, `pod`), then one folder per kind.
 
 pub mod admission;
 pub mod amount;
-pub mod base;
+pub mod broadcastjob;
 pub mod budget;
 pub mod chain;
-pub mod claim;
 pub mod cloneset;
+pub mod cluster;
+pub mod eligibility;
+pub mod ephemeraljob;
+pub mod fault;
 pub mod gates;
 pub mod ids;
 pub mod inplace;
 pub mod launch;
 pub mod lifecycle;
+pub mod lookup;
 pub mod merge;
+pub mod object;
 pub mod order;
 pub mod persistentpodstate;
 pub mod plan;
 pub mod pod;
 pub mod podunavailablebudget;
 pub mod predownload;
-pub mod quantity;
 pub mod random;
-pub mod reader;
 pub mod readiness;
 pub mod reason;
-pub mod refresh;
-pub mod removal;
 pub mod revision;
 pub mod rollout;
 pub mod statefulset;
-pub mod status_conditions;
 pub mod template;
 pub mod time;
+pub mod turn;
 pub mod workload;
 
 #[cfg(test)]

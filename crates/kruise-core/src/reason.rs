@@ -1,4 +1,5 @@
-//! Why a pod was left alone. One closed list that status conditions, events, `kubectl kruise why` and the dashboard read.
+//! Why something was left alone. One closed list that status conditions, events, `kubectl kruise why` and the dashboard read; what only
+//! one kind can say is a closed list in the folder of that kind and becomes a [`KindReason`].
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use crate::ids::{ClaimName, PodName};
 use crate::inplace::Incomplete;
 use crate::time;
 
-/// Why nothing was done to a pod in this plan.
+/// Why nothing was done about an item in this plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// At the wanted revision and available: nothing to do.
@@ -22,6 +23,8 @@ pub enum Reason {
     NotReady {
         since: Option<Timestamp>,
     },
+    /// No step of the plan has said anything about it: a defect of the planner, which tests look for.
+    Unexplained,
     /// The owner is being deleted; its pods belong to the garbage collector.
     OwnerDeleted,
     /// The spec cannot be read, so nothing is touched.
@@ -78,6 +81,10 @@ pub enum Reason {
     WaitsFor {
         pod: PodName,
     },
+    /// OrderedReady, to be removed, and unhealthy while a pod with a lower ordinal is unhealthy, too.
+    RemovalHalted {
+        unhealthy: PodName,
+    },
     /// A pod of somebody else has its name.
     NameTaken,
     /// Its claim of an earlier life must be gone first.
@@ -92,6 +99,18 @@ pub enum Reason {
     ClaimUnfit {
         claim: ClaimName,
     },
+    OfKind(KindReason),
+}
+
+/// A reason that only one kind gives. Made from the closed list of that kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindReason {
+    /// Stable, for conditions, metrics and scripts.
+    pub name: &'static str,
+    /// See [`Reason::weight`].
+    pub weight: u8,
+    /// What is the matter and, where a person has to act, what to do.
+    pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +127,7 @@ impl Reason {
             Self::Done => names::DONE,
             Self::MinReadySeconds { .. } => names::MIN_READY_SECONDS,
             Self::NotReady { .. } => names::NOT_READY,
+            Self::Unexplained => names::UNEXPLAINED,
             Self::OwnerDeleted => names::OWNER_DELETED,
             Self::UnreadableSpec { .. } => names::UNREADABLE_SPEC,
             Self::RevisionFirst => names::REVISION_FIRST,
@@ -126,10 +146,12 @@ impl Reason {
             Self::ForeignState => names::FOREIGN_STATE,
             Self::Terminating => names::TERMINATING,
             Self::WaitsFor { .. } => names::WAITS_FOR,
+            Self::RemovalHalted { .. } => names::REMOVAL_HALTED,
             Self::NameTaken => names::NAME_TAKEN,
             Self::ClaimTerminating { .. } => names::CLAIM_TERMINATING,
             Self::ClaimResizing { .. } => names::CLAIM_RESIZING,
             Self::ClaimUnfit { .. } => names::CLAIM_UNFIT,
+            Self::OfKind(reason) => reason.name,
         }
     }
 
@@ -157,8 +179,11 @@ impl Reason {
             Self::NotInPlace { .. }
             | Self::ForeignState
             | Self::UnreadableSpec { .. }
+            | Self::RemovalHalted { .. }
             | Self::NameTaken
             | Self::ClaimUnfit { .. } => 4,
+            Self::Unexplained => 5,
+            Self::OfKind(reason) => reason.weight,
         }
     }
 
@@ -171,6 +196,7 @@ impl Reason {
             | Self::Updating { .. }
             | Self::Terminating => true,
             Self::Done
+            | Self::Unexplained
             | Self::OwnerDeleted
             | Self::UnreadableSpec { .. }
             | Self::RevisionFirst
@@ -186,10 +212,12 @@ impl Reason {
             | Self::NotInPlace { .. }
             | Self::ForeignState
             | Self::WaitsFor { .. }
+            | Self::RemovalHalted { .. }
             | Self::NameTaken
             | Self::ClaimTerminating { .. }
             | Self::ClaimResizing { .. }
-            | Self::ClaimUnfit { .. } => false,
+            | Self::ClaimUnfit { .. }
+            | Self::OfKind(_) => false,
         }
     }
 }
@@ -200,26 +228,31 @@ impl fmt::Display for Reason {
         match self {
             Self::Done => out.write_str("nothing to do: at the wanted revision and available"),
             Self::MinReadySeconds { until } => {
-                write!(out, "ready, available from {} on", time::seconds(*until))
+                write!(out, "ready; becomes available at {}", time::seconds(*until))
             }
             Self::NotReady { since: Some(since) } => write!(out, "not ready since {}", time::seconds(*since)),
             Self::NotReady { since: None } => out.write_str("not ready yet"),
+            Self::Unexplained => {
+                out.write_str("left alone without a reason: this is a bug in the manager, please report it")
+            }
             Self::OwnerDeleted => out.write_str("its owner is being deleted"),
             Self::UnreadableSpec { field } => {
-                write!(out, "{field} cannot be read: correct it, nothing is touched until then")
+                write!(out, "{field} cannot be parsed: no pod is touched until it is corrected")
             }
-            Self::RevisionFirst => out.write_str("the revision of the new template is stored first"),
-            Self::ScalingFirst => out.write_str("pods are being created or deleted first"),
+            Self::RevisionFirst => out.write_str("waits until the revision of the new template is stored"),
+            Self::ScalingFirst => out.write_str("waits until scaling is done"),
             Self::DeleteLimit { limit } => {
-                write!(out, "to be deleted, but only {limit} ready pods may go now")
+                write!(out, "to be deleted, but the limit for ready pods is {limit} now")
             }
-            Self::CreationFirst => out.write_str("to be deleted once its replacement exists"),
-            Self::Partition { keep } => write!(out, "kept at its revision: partition keeps {keep}"),
+            Self::CreationFirst => out.write_str("to be deleted when its replacement exists"),
+            Self::Partition { keep } => write!(out, "stays at its revision: partition keeps {keep}"),
             Self::Paused => out.write_str("updates are paused"),
-            Self::OnDelete => out.write_str("updated when it is deleted (OnDelete)"),
-            Self::MaxUnavailable { down, limit } => write!(out, "pods down: {down}, allowed: {limit}"),
+            Self::OnDelete => out.write_str("will be updated when it is deleted (OnDelete)"),
+            Self::MaxUnavailable { down, limit } => {
+                write!(out, "{down} unavailable, at most {limit} allowed")
+            }
             Self::TargetUnavailable { down, limit } => {
-                write!(out, "pods of the new revision not available yet: {down}, allowed: {limit}")
+                write!(out, "{down} unavailable at the new revision, at most {limit} allowed")
             }
             Self::HookHeld { hook } => write!(out, "held by the {hook} hook"),
             Self::WaitingForNode => out.write_str("waits for a node"),
@@ -228,22 +261,28 @@ impl fmt::Display for Reason {
                 until.map_or(Ok(()), |until| write!(out, " until {}", time::seconds(until)))
             }
             Self::NotInPlace { field } => {
-                write!(out, "{field} cannot be changed in place, and InPlaceOnly forbids to recreate it")
-            }
-            Self::ForeignState => out.write_str("its lifecycle state is not one of ours"),
-            Self::Terminating => out.write_str("its deletion is under way"),
-            Self::WaitsFor { pod } => write!(out, "waits for {pod}: pods are handled one after the other"),
-            Self::NameTaken => out.write_str("a pod of somebody else has its name"),
-            Self::ClaimTerminating { claim } => {
-                write!(out, "claim {claim} of its predecessor must be gone first")
-            }
-            Self::ClaimResizing { claim } => write!(out, "claim {claim} is growing"),
-            Self::ClaimUnfit { claim } => {
                 write!(
                     out,
-                    "claim {claim} cannot become what its template says: delete it or change the template"
+                    "{field} cannot change in place, and InPlaceOnly does not allow recreating the pod"
                 )
             }
+            Self::ForeignState => out.write_str("its lifecycle state is unknown to Kruise"),
+            Self::Terminating => out.write_str("its deletion is under way"),
+            Self::WaitsFor { pod } => write!(out, "waits for {pod}: pods are processed in order"),
+            Self::RemovalHalted { unhealthy } => write!(
+                out,
+                "to be removed, but scale-in halts while it and {unhealthy} are unhealthy (OrderedReady): repair them, or label it {}=true to remove it now",
+                kruise_api::labels::SPECIFIED_DELETE
+            ),
+            Self::NameTaken => out.write_str("another pod, which this workload does not own, has its name"),
+            Self::ClaimTerminating { claim } => {
+                write!(out, "waits until PVC {claim} of its predecessor is deleted")
+            }
+            Self::ClaimResizing { claim } => write!(out, "PVC {claim} is being resized"),
+            Self::ClaimUnfit { claim } => {
+                write!(out, "PVC {claim} can never match its template: delete it or change the template")
+            }
+            Self::OfKind(reason) => out.write_str(&reason.text),
         }
     }
 }
@@ -264,7 +303,7 @@ impl fmt::Display for Incomplete {
             Self::Environment => "the node daemon to report the new environment",
             Self::Resources => "the node to grant the new resources",
             Self::Image => "containers with the new image",
-            Self::UnreadableState => "its containers; the record of the update cannot be read",
+            Self::UnreadableState => "its containers; the update record cannot be parsed",
             Self::NextBatch => "containers of higher launch priority",
             Self::Grace => "the end of its grace period",
         })
@@ -284,11 +323,15 @@ mod tests {
             (
                 Reason::MinReadySeconds { until: t0() },
                 "MinReadySeconds",
-                "ready, available from 2026-06-01T12:00:00Z on",
+                "ready; becomes available at 2026-06-01T12:00:00Z",
             ),
             (Reason::NotReady { since }, "NotReady", "not ready since 2026-06-01T12:00:00Z"),
-            (Reason::MaxUnavailable { down: 2, limit: 1 }, "MaxUnavailable", "pods down: 2, allowed: 1"),
-            (Reason::Partition { keep: 3 }, "Partition", "kept at its revision: partition keeps 3"),
+            (
+                Reason::MaxUnavailable { down: 2, limit: 1 },
+                "MaxUnavailable",
+                "2 unavailable, at most 1 allowed",
+            ),
+            (Reason::Partition { keep: 3 }, "Partition", "stays at its revision: partition keeps 3"),
             (Reason::HookHeld { hook: HookPoint::PreDelete }, "HookHeld", "held by the preDelete hook"),
             (
                 Reason::Updating { why: Incomplete::Grace, until: since },
@@ -298,7 +341,7 @@ mod tests {
             (
                 Reason::DeleteLimit { limit: 0 },
                 "DeleteLimit",
-                "to be deleted, but only 0 ready pods may go now",
+                "to be deleted, but the limit for ready pods is 0 now",
             ),
         ];
         for (reason, name, sentence) in all {

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kruise_api::names::{CONFIGURATION, CONFIGURATION_PERSISTENT_POD_STATE};
-use kruise_core::persistentpodstate::{CustomKind, NotAWhitelist, Supported, Target};
+use kruise_core::lookup::Index;
+use kruise_core::persistentpodstate::{
+    self as brain, CustomKind, CustomWorkload, NotAWhitelist, Owner, Supported, Target,
+};
 use kruise_runtime::Key;
 use kruise_runtime::cache::{Store, Watch, WatchSettings};
 use kube::Client;
@@ -13,8 +16,8 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::configuration_map::Configuration;
 use crate::front::Aborting;
-use crate::objects::{Configuration, CustomWorkload, index};
 
 /// Between two looks for a kind that is listed before it is installed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -49,15 +52,6 @@ pub enum News<'a> {
 
 type Handler = Arc<dyn Fn(&CustomKind, News<'_>) + Send + Sync>;
 
-/// What is known of a workload.
-#[derive(Debug)]
-pub enum Lookup {
-    /// Its kind is not listed, not installed, or not listed to the end yet.
-    Unknown,
-    Absent,
-    Found(Arc<CustomWorkload>),
-}
-
 impl CustomKinds {
     /// Is told about all kinds, also those that are listed later. Must not block.
     pub fn on_news(&self, handler: impl Fn(&CustomKind, News<'_>) + Send + Sync + 'static) {
@@ -68,25 +62,8 @@ impl CustomKinds {
         self.state().supported.clone()
     }
 
-    pub fn look_up(&self, target: &Target, namespace: &str) -> Lookup {
-        let state = self.state();
-        let watched = state.watched.iter().find(|(kind, _)| kind.is_of(target));
-        match watched.filter(|(_, watched)| watched.store.is_synced()) {
-            None => Lookup::Unknown,
-            Some((_, watched)) => {
-                let found = watched.store.get(&Key::new(namespace, target.name.as_str()));
-                found.map_or(Lookup::Absent, Lookup::Found)
-            }
-        }
-    }
-
-    /// All workloads of this name.
-    pub fn named(&self, key: &Key) -> Vec<(CustomKind, Arc<CustomWorkload>)> {
-        self.find(|store| store.get(key))
-    }
-
     pub fn by_uid(&self, uid: &str) -> Vec<(CustomKind, Arc<CustomWorkload>)> {
-        self.find(|store| store.by(index::UID, uid).pop())
+        self.find(|store| store.by(Index::Uid, uid).pop())
     }
 
     fn find(
@@ -120,7 +97,7 @@ impl CustomKinds {
             match self.listed() {
                 Ok(supported) => self.state().supported = supported,
                 Err(error) => {
-                    tracing::warn!(%error, "the last list of kinds that could be read stays in force");
+                    tracing::warn!(%error, "the custom workload list cannot be parsed; the previous list stays in effect");
                 }
             }
             let missing = self.settle();
@@ -177,7 +154,7 @@ impl CustomKinds {
             }
         };
         let tasks = Aborting(vec![tokio::spawn(watch.run()), tokio::spawn(told)]);
-        tracing::info!(?kind, "pods of this kind are remembered where a PersistentPodState asks for it");
+        tracing::info!(?kind, "pods of this kind are now recorded where a PersistentPodState asks for it");
         self.state().watched.insert(kind.clone(), Watched { store, _tasks: tasks });
     }
 
@@ -190,6 +167,24 @@ impl CustomKinds {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl brain::CustomKinds for CustomKinds {
+    fn look_up(&self, namespace: &str, target: &Target) -> Owner {
+        let state = self.state();
+        let watched = state.watched.iter().find(|(kind, _)| kind.is_of(target));
+        match watched.filter(|(_, watched)| watched.store.is_synced()) {
+            None => Owner::Unknown,
+            Some((_, watched)) => match watched.store.get(&Key::new(namespace, target.name.as_str())) {
+                None => Owner::Absent,
+                Some(found) => Owner::There { uid: found.head.uid.clone(), workload: found.workload.clone() },
+            },
+        }
+    }
+
+    fn named(&self, key: &Key) -> Vec<(CustomKind, Arc<CustomWorkload>)> {
+        self.find(|store| store.get(key))
     }
 }
 
@@ -228,12 +223,12 @@ async fn discover(
 impl CustomKinds {
     /// As if the list had this kind, with these objects, all known.
     pub fn with(&self, kind: &CustomKind, objects: &[Value]) {
-        let store: Arc<Store<CustomWorkload>> = Arc::default();
         let mut caches = kruise_runtime::cache::Caches::default();
-        caches.add(&store);
+        caches.add::<CustomWorkload>();
+        let store = Arc::clone(caches.store::<CustomWorkload>().unwrap());
         for object in objects {
             let text = object.to_string();
-            caches.refresh(<CustomWorkload as kruise_runtime::cache::Cached>::RESOURCE, &text).unwrap();
+            caches.refresh(<CustomWorkload as kruise_runtime::cache::Slim>::RESOURCE, &text).unwrap();
         }
         store.assume_complete();
         let mut state = self.state();

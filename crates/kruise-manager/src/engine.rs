@@ -6,26 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_api::reasons;
+use kruise_core::gates::Gates;
 use kruise_core::inplace::Resize;
+use kruise_core::turn::Setup;
 use kruise_runtime::cache::WatchSettings;
 use kruise_runtime::clock::Clock;
-use kruise_runtime::controller::{Controller, Planner, Shared};
+use kruise_runtime::controller::{Shared, Start};
 use kruise_runtime::events::Recorder;
-use kruise_runtime::gates::FeatureGates;
 use kruise_runtime::lease::Candidate;
 use kruise_runtime::metrics::{Leading, Metrics};
-use kruise_runtime::queue::Queue;
 use kube::Client;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::controllers::{
-    self, CloneSets, Context as Views, LaunchPriority, Planned, PodReadiness, PodStates, StatefulSets,
-    Workloads,
-};
-use crate::flags::{Flags, planner_gates};
+use crate::flags::Flags;
 use crate::front::Aborting;
-use crate::stores::{Optional, Stores, Use};
+use crate::kinds;
+use crate::stores::Stores;
 
 /// A stopping leader gives plans that are being carried out this long to end.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -33,6 +30,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(10);
 /// Everything from outside that decides what a manager does, besides its flags.
 pub struct Ground {
     pub client: Client,
+    /// For the lease alone: a renewal never waits behind other requests.
+    pub elector: Client,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
     /// Names and jitter follow from it.
@@ -44,7 +43,7 @@ pub struct Ground {
 pub struct Engine {
     pub stores: Arc<Stores>,
     pub shared: Shared,
-    controllers: Vec<Ready>,
+    controllers: Vec<Start>,
     candidate: Option<Candidate>,
     namespace: Arc<str>,
     /// Where the administrator's configuration is.
@@ -57,28 +56,22 @@ pub struct Running {
     _events: Aborting,
 }
 
-/// A controller whose keys are woken already; it works once it is started.
-struct Ready {
-    queue: Arc<Queue>,
-    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>> + Send + Sync>,
-}
-
 impl Engine {
-    pub fn new(flags: &Flags, gates: &FeatureGates, ground: Ground, resize: Resize) -> Self {
-        let stores = Arc::new(Stores::new(optional(gates)));
+    pub fn new(flags: &Flags, gates: &Gates, ground: Ground, resize: Resize) -> Self {
+        let stores = Arc::new(Stores::new(gates));
         let candidate = flags.enable_leader_election.then(|| candidate(flags, &ground));
-        let Ground { client, clock, metrics, seed, identity: _ } = ground;
+        let Ground { client, elector: _, clock, metrics, seed, identity: _ } = ground;
         let shared = Shared {
             client,
-            caches: Arc::new(stores.caches()),
+            caches: Arc::clone(&stores.caches),
             recorder: Recorder::new("kruise-manager", clock.clone()),
             clock,
             metrics,
             back_off: flags.back_off(),
             seed,
         };
-        let views = Views { stores: Arc::clone(&stores), gates: planner_gates(gates), resize };
-        let controllers = all_controllers(flags, &views, &shared);
+        let setup = Setup { gates: gates.clone(), resize };
+        let controllers = kinds::controllers(flags, &stores, &setup, &shared);
         let own_namespace = flags.webhook.pod_namespace.clone();
         let namespace = flags.namespace.as_str().into();
         Self { stores, shared, controllers, candidate, namespace, own_namespace }
@@ -98,7 +91,7 @@ impl Engine {
     pub async fn ready(&self) {
         self.stores.synced().await;
         if let Some(candidate) = &self.candidate {
-            tracing::info!(lease = candidate.name, "caches are warm; standing by for the lease");
+            tracing::info!(lease = candidate.name, "caches are in sync; waiting for the lease");
             candidate.acquire().await;
             candidate.tell(&self.shared.recorder, reasons::event::LEADER_ELECTION, "became leader");
         }
@@ -119,22 +112,18 @@ impl Engine {
                 () = lost(candidate) => End::Deposed,
             }
         });
-        let (queues, starts): (Vec<_>, Vec<_>) =
-            self.controllers.into_iter().map(|one| (one.queue, one.start)).unzip();
+        let controllers = self.controllers;
+        let queues: Vec<_> = controllers.iter().map(|one| Arc::clone(&one.queue)).collect();
         let (mut workers, mut others) = (Aborting(Vec::new()), Aborting(Vec::new()));
         let end = tokio::select! {
             biased;
             end = &mut ended => end,
             () = caught_up(candidate, &self.stores) => {
                 self.shared.metrics.leads(Leading::Yes);
-                tracing::info!(
-                    clonesets = self.stores.clonesets.len(),
-                    statefulsets = self.stores.statefulsets.len(),
-                    pods = self.stores.pods.len(),
-                    "leading"
-                );
+                let counts = self.stores.caches.counts().map(|(resource, count)| format!("{resource:?}={count}"));
+                tracing::info!(objects = counts.collect::<Vec<_>>().join(" "), "leading");
                 others = beside();
-                workers.0 = starts.into_iter().flat_map(|start| start()).collect();
+                workers.0 = controllers.into_iter().flat_map(Start::start).collect();
                 ended.await
             }
         };
@@ -168,57 +157,9 @@ enum End {
     Deposed,
 }
 
-fn all_controllers(flags: &Flags, views: &Views, shared: &Shared) -> Vec<Ready> {
-    vec![
-        ready_to_start(CloneSets(flags.preparing_delete()), flags.cloneset_workers, views, shared),
-        ready_to_start(StatefulSets, flags.statefulset_workers, views, shared),
-        pod_states(flags.persistentpodstate_workers, views, shared),
-        pod_readiness(views, shared),
-        launch_priority(views, shared),
-    ]
-}
-
-fn pod_states(workers: usize, views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    PodStates::wake(&views.stores, &queue);
-    Ready::of(PodStates::new(Arc::clone(&views.stores)), workers, queue, shared)
-}
-
-fn pod_readiness(views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    PodReadiness::wake(&views.stores, &queue);
-    let planner = PodReadiness::new(Arc::clone(&views.stores));
-    Ready::of(planner, controllers::pod_readiness::WORKERS, queue, shared)
-}
-
-fn launch_priority(views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    LaunchPriority::wake(&views.stores, &queue);
-    let planner = LaunchPriority::new(Arc::clone(&views.stores));
-    Ready::of(planner, controllers::launch_priority::WORKERS, queue, shared)
-}
-
-fn ready_to_start<K: Planned>(kind: K, workers: usize, views: &Views, shared: &Shared) -> Ready {
-    let queue = Arc::new(Queue::new(shared.back_off));
-    Workloads::<K>::wake(&views.stores, &queue);
-    Ready::of(Workloads::new(views.clone(), kind), workers, queue, shared)
-}
-
-impl Ready {
-    fn of(planner: impl Planner, workers: usize, queue: Arc<Queue>, shared: &Shared) -> Self {
-        let controller = Controller::new(planner, Arc::clone(&queue), shared.clone());
-        Self { queue, start: Box::new(move || controller.start(workers)) }
-    }
-}
-
-fn optional(gates: &FeatureGates) -> Optional {
-    let used = |gate: &str| if gates.on(gate) { Use::Used } else { Use::Unused };
-    Optional { pull_jobs: used("ImagePullJobGate"), storage_classes: used("StatefulSetAutoResizePVCGate") }
-}
-
 fn candidate(flags: &Flags, ground: &Ground) -> Candidate {
     Candidate {
-        client: ground.client.clone(),
+        client: ground.elector.clone(),
         clock: ground.clock.clone(),
         namespace: Some(flags.leader_election_namespace.clone())
             .filter(|text| !text.is_empty())
@@ -247,7 +188,7 @@ async fn wait_for(mut workers: Aborting) {
     let deadline = Instant::now() + STOP_WITHIN;
     for worker in &mut workers.0 {
         if tokio::time::timeout_at(deadline, worker).await.is_err() {
-            tracing::warn!("a plan was still being carried out at the end; its successor will go on");
+            tracing::warn!("a plan was still being applied at shutdown; the next leader continues it");
         }
     }
 }
@@ -290,8 +231,9 @@ mod tests {
     fn engine(client: Client) -> Engine {
         let flags = Flags::parse_from(["kruise-manager", "--leader-election-retry-period=10ms"]);
         let metrics = Arc::new(Metrics::default());
-        let ground = Ground { client, clock: Clock::system(), metrics, seed: 1, identity: "us".to_owned() };
-        Engine::new(&flags, &flags.gates().unwrap(), ground, Resize::Endpoint)
+        let (elector, clock, identity) = (client.clone(), Clock::system(), "us".to_owned());
+        let ground = Ground { client, elector, clock, metrics, seed: 1, identity };
+        Engine::new(&flags, &flags.features.read().unwrap().gates, ground, Resize::Endpoint)
     }
 
     fn nothing() -> Aborting {

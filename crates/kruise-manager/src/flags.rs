@@ -3,29 +3,62 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Args, Parser};
+use kruise_core::broadcastjob::Assign;
 use kruise_core::cloneset::PreparingDelete;
-use kruise_core::gates::{Gate, Gates};
-use kruise_runtime::gates::{FeatureGates, GateError};
+use kruise_core::gates::{self, Gates, Said};
+use kruise_runtime::client::LimitLayer;
 use kruise_runtime::lease::Timings;
-use kruise_runtime::limit::LimitLayer;
 use kruise_runtime::queue::BackOff;
 
+use crate::go_duration::duration;
+use crate::logging::Format;
 use crate::webhooks::flags::WebhookFlags;
+use crate::worker_flags::WorkerFlags;
 
-/// Runs the controllers of Kruise.
+/// An object that fails is never tried again without a pause: there is no common bucket that would slow it down.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// Candidates of the original look at the lease up to this much later than they say: 6/5.
+const RETRY_JITTER: (u32, u32) = (6, 5);
+
+/// Which features are on.
+#[derive(Debug, Args)]
+pub struct GateFlags {
+    /// Feature gates as Name=true,Other=false; AllAlpha and AllBeta set all gates of a stage
+    #[arg(long, default_value = "")]
+    pub feature_gates: String,
+
+    /// End with an error if --feature-gates has an unknown name or value, instead of reporting and ignoring it
+    #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub strict_feature_gates: bool,
+}
+
+/// What only one kind asks for.
+#[derive(Debug, Args)]
+pub struct KindFlags {
+    /// Do not count pods in state PreparingDelete as replicas of any CloneSet
+    #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub cloneset_scaling_exclude_preparing_delete: bool,
+
+    /// Let the scheduler bind the pods of BroadcastJobs to their nodes; false: the pods name their nodes themselves
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub assign_bcj_pods_by_scheduler: bool,
+}
+
+/// Runs the Kruise controllers.
 #[derive(Debug, Parser)]
 #[command(name = "kruise-manager", version)]
 pub struct Flags {
-    /// Kubeconfig to use; in a cluster the pod's own account is used without it
+    /// Path of the kubeconfig; without it, the pod's own service account is used
     #[arg(long, default_value = "")]
     pub kubeconfig: String,
 
-    /// Where /metrics is served
+    /// Address that serves /metrics
     #[arg(long, default_value = ":8080")]
     pub metrics_addr: String,
 
-    /// Where /healthz and /readyz are served
+    /// Address that serves /healthz and /readyz
     #[arg(long, default_value = ":8000")]
     pub health_probe_addr: String,
 
@@ -33,7 +66,7 @@ pub struct Flags {
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub enable_leader_election: bool,
 
-    /// Namespace of the lease; empty for the pod's own
+    /// Namespace of the lease; empty means the pod's own namespace
     #[arg(long, default_value = kruise_api::names::NAMESPACE)]
     pub leader_election_namespace: String,
 
@@ -41,63 +74,52 @@ pub struct Flags {
     #[arg(long, default_value = "kruise-manager")]
     pub leader_election_id: String,
 
-    /// How long a lease holds that is not renewed
-    #[arg(long, default_value = "15s", value_parser = duration)]
+    /// How long a lease is valid after its last renewal
+    #[arg(long, default_value = "15s", value_parser = duration, allow_hyphen_values = true)]
     pub leader_election_lease_duration: Duration,
 
-    /// When a leader that cannot renew gives up
-    #[arg(long, default_value = "10s", value_parser = duration)]
+    /// How long a leader tries to renew before it gives up
+    #[arg(long, default_value = "10s", value_parser = duration, allow_hyphen_values = true)]
     pub leader_election_renew_deadline: Duration,
 
-    /// How often the lease is looked at
-    #[arg(long, default_value = "2s", value_parser = duration)]
+    /// How often the lease is checked
+    #[arg(long, default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
     pub leader_election_retry_period: Duration,
 
     /// Watch only this namespace
     #[arg(long, default_value = "")]
     pub namespace: String,
 
-    /// Feature gates as Name=true,Other=false; AllAlpha and AllBeta set all of a stage
-    #[arg(long, default_value = "")]
-    pub feature_gates: String,
+    #[command(flatten)]
+    pub features: GateFlags,
 
-    /// First back-off of an object that fails
-    #[arg(long, default_value = "5ms", value_parser = duration)]
+    /// First retry delay of a failing object
+    #[arg(long, default_value = "5ms", value_parser = duration, allow_hyphen_values = true)]
     pub rate_limiter_base_delay: Duration,
 
-    /// Longest back-off of an object that fails
-    #[arg(long, default_value = "1000s", value_parser = duration)]
+    /// Longest retry delay of a failing object
+    #[arg(long, default_value = "1000s", value_parser = duration, allow_hyphen_values = true)]
     pub rate_limiter_max_delay: Duration,
 
-    /// CloneSets that are worked on at the same time; one whose writes are kept waiting does not count
-    #[arg(long, default_value_t = 3, alias = "concurrent-cloneset-syncs")]
-    pub cloneset_workers: usize,
+    #[command(flatten)]
+    pub workers: WorkerFlags,
 
-    /// StatefulSets that are worked on at the same time, likewise
-    #[arg(long, default_value_t = 3)]
-    pub statefulset_workers: usize,
+    #[command(flatten)]
+    pub kinds: KindFlags,
 
-    /// PersistentPodStates that are worked on at the same time, likewise
-    #[arg(long, default_value_t = 3)]
-    pub persistentpodstate_workers: usize,
-
-    /// Do not count pods in state PreparingDelete as replicas of any CloneSet
-    #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
-    pub cloneset_scaling_exclude_preparing_delete: bool,
-
-    /// Log level of the original: 4 and above shows why pods are left alone
+    /// Log level of the original: 4 shows why pods are left alone, whenever that changes; 5 shows it for every pod and plan; 6 shows what libraries say
     #[arg(short, long, default_value_t = 2)]
     pub v: u8,
 
-    /// text or json
+    /// text for people, or json for one object per line
     #[arg(long, default_value = "text")]
-    pub logging_format: String,
+    pub logging_format: Format,
 
-    /// Requests a second to the API server; not given or not positive: no limit of ours, the server has its own
+    /// Requests per second to the API server; absent or not positive: no client-side limit
     #[arg(long, allow_hyphen_values = true)]
     pub rest_config_qps: Option<f64>,
 
-    /// How many requests may go out at once with --rest-config-qps
+    /// Requests that may be sent at once with --rest-config-qps
     #[arg(long, default_value_t = 50, allow_hyphen_values = true)]
     pub rest_config_burst: i32,
 
@@ -118,8 +140,22 @@ impl Flags {
         }
     }
 
+    /// A leader must be able to try again before it has to give up, and to give up before others may lead.
+    pub fn check_timings(&self) -> anyhow::Result<()> {
+        let Timings { duration, renew_deadline, retry } = self.timings();
+        let can_be_kept = !retry.is_zero()
+            && renew_deadline > retry.saturating_mul(RETRY_JITTER.0) / RETRY_JITTER.1
+            && duration > renew_deadline;
+        anyhow::ensure!(
+            can_be_kept || !self.enable_leader_election,
+            "--leader-election-lease-duration must be longer than --leader-election-renew-deadline, and that longer than 1.2 times --leader-election-retry-period, which must not be 0"
+        );
+        Ok(())
+    }
+
     pub fn back_off(&self) -> BackOff {
-        BackOff { first: self.rate_limiter_base_delay, longest: self.rate_limiter_max_delay }
+        let first = self.rate_limiter_base_delay.max(PAUSE_MIN);
+        BackOff { first, longest: self.rate_limiter_max_delay.max(first) }
     }
 
     /// A limit of our own on requests, if one was asked for.
@@ -127,9 +163,11 @@ impl Flags {
         let burst = u32::try_from(self.rest_config_burst).unwrap_or(1).max(1);
         self.rest_config_qps.filter(|qps| *qps > 0.0).map(|qps| LimitLayer::new(qps, burst))
     }
+}
 
-    pub fn gates(&self) -> Result<FeatureGates, GateError> {
-        FeatureGates::read(&self.feature_gates)
+impl KindFlags {
+    pub fn broadcast_assign(&self) -> Assign {
+        if self.assign_bcj_pods_by_scheduler { Assign::Scheduler } else { Assign::Directly }
     }
 
     pub fn preparing_delete(&self) -> PreparingDelete {
@@ -141,59 +179,26 @@ impl Flags {
     }
 }
 
-/// The gates that planners read, out of those of the process.
-pub fn planner_gates(gates: &FeatureGates) -> Gates {
-    let table = [
-        ("CloneSetShortHash", Gate::CloneSetShortHash),
-        ("CloneSetPartitionRollback", Gate::CloneSetPartitionRollback),
-        ("PreparingUpdateAsUpdate", Gate::PreparingUpdateAsUpdate),
-        ("RecreatePodWhenChangeVCTInCloneSetGate", Gate::RecreatePodWhenChangeVct),
-        ("PreDownloadImageForInPlaceUpdate", Gate::PreDownloadImage),
-        ("InPlaceWorkloadVerticalScaling", Gate::VerticalScaling),
-        ("InPlaceUpdateEnvFromMetadata", Gate::EnvFromMetadata),
-        ("PodUnavailableBudgetUpdateGate", Gate::PodUnavailableBudgetUpdate),
-        ("TemplateNoDefaults", Gate::TemplateNoDefaults),
-        ("DefaultHostNetworkHostPortsInPodTemplates", Gate::DefaultHostPorts),
-        ("KruisePodReadinessGate", Gate::PodReadinessGate),
-        ("StatefulSetStartOrdinal", Gate::StatefulSetStartOrdinal),
-        ("StatefulSetAutoDeletePVC", Gate::StatefulSetAutoDeleteClaims),
-        ("StatefulSetAutoResizePVCGate", Gate::StatefulSetAutoResizeClaims),
-        ("PodIndexLabel", Gate::PodIndexLabel),
-    ];
-    table.into_iter().fold(
-        Gates::default(),
-        |all, (name, gate)| {
-            if gates.on(name) { all.with(gate) } else { all.without(gate) }
-        },
-    )
-}
-
-/// Durations as Go writes them: `5ms`, `1000s`, `2m`, `1h30m`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is not a duration: write it like 5ms, 10s, 2m or 1h30m");
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-        let (number, unit) = rest.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| wrong())?;
-        let end = unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len());
-        let (unit, later) = unit.split_at(end);
-        let milliseconds = match unit {
-            "ms" => number,
-            "s" => number.saturating_mul(1_000),
-            "m" => number.saturating_mul(60_000),
-            "h" => number.saturating_mul(3_600_000),
-            _ => return Err(wrong()),
-        };
-        total = total.saturating_add(Duration::from_millis(milliseconds));
-        rest = later;
+impl GateFlags {
+    /// What `--feature-gates` says; entries that mean nothing are an error only with `--strict-feature-gates`.
+    pub fn read(&self) -> anyhow::Result<Said> {
+        let said = Gates::read(&self.feature_gates);
+        if self.strict_feature_gates && !said.faults.is_empty() {
+            let faults: Vec<String> = said.faults.iter().map(ToString::to_string).collect();
+            anyhow::bail!(
+                "{}; known are {}",
+                faults.join("; "),
+                gates::names().collect::<Vec<_>>().join(", ")
+            );
+        }
+        Ok(said)
     }
-    if total == Duration::ZERO { Err(wrong()) } else { Ok(total) }
 }
 
 #[cfg(test)]
 mod tests {
+    use kruise_core::gates::Gate;
+
     use super::*;
 
     #[test]
@@ -203,17 +208,59 @@ mod tests {
 
         let flags = Flags::try_parse_from(line.split_whitespace()).unwrap();
 
-        assert_eq!((flags.cloneset_workers, flags.v, flags.enable_leader_election), (7, 4, true));
-        assert!(planner_gates(&flags.gates().unwrap()).on(Gate::CloneSetShortHash));
+        assert_eq!((flags.workers.of("cloneset"), flags.v, flags.enable_leader_election), (7, 4, true));
+        assert!(flags.features.read().unwrap().gates.on(Gate::CloneSetShortHash));
+    }
+
+    /// What the original's library refuses, too: a leader would be deposed before it can renew.
+    #[test]
+    fn lease_that_cannot_be_kept_is_refused() {
+        for (line, is_fine) in [
+            ("", true),
+            (
+                "--leader-election-lease-duration=1.5s --leader-election-renew-deadline=1s --leader-election-retry-period=100ms",
+                true,
+            ),
+            ("--leader-election-lease-duration=10s", false),
+            ("--leader-election-retry-period=9s", false),
+            ("--leader-election-retry-period=0s", false),
+            ("--leader-election-retry-period=-1s", false),
+            ("--leader-election-retry-period=0s --enable-leader-election=false", true),
+        ] {
+            let flags = Flags::try_parse_from(format!("manager {line}").split_whitespace()).unwrap();
+            assert_eq!(flags.check_timings().is_ok(), is_fine, "{line}");
+        }
     }
 
     #[test]
-    fn durations_as_go_writes_them() {
-        for (text, expected) in [("5ms", 5), ("1000s", 1_000_000), ("2m", 120_000), ("1h30m", 5_400_000)] {
-            assert_eq!(duration(text).unwrap(), Duration::from_millis(expected), "{text}");
-        }
-        for text in ["", "5", "s", "5 s", "0s", "-1s"] {
-            assert!(duration(text).unwrap_err().contains("not a duration"), "{text}");
-        }
+    fn logging_format_of_older_charts_is_accepted() {
+        let read = |value: &str| {
+            let flags = Flags::try_parse_from(["manager".to_owned(), format!("--logging-format={value}")]);
+            flags.map(|flags| flags.logging_format).ok()
+        };
+        let formats = ["text", "json", " ", "", "xml"].map(read);
+        assert_eq!(
+            formats,
+            [Some(Format::Text), Some(Format::Json), Some(Format::Text), Some(Format::Text), None]
+        );
+    }
+
+    #[test]
+    fn first_back_off_may_be_nothing_and_is_still_a_pause() {
+        let flags = Flags::try_parse_from(["manager", "--rate-limiter-base-delay", "0s"]).unwrap();
+        assert_eq!(flags.back_off().first, PAUSE_MIN);
+    }
+
+    /// install/F14, platform acceptance 9.
+    #[test]
+    fn install_f14_unknown_gate_is_refused_only_when_asked_for() {
+        let line = ["manager", "--feature-gates=EnhancedLivenessProbeGate=true,CloneSetShortHash=true"];
+        let said = Flags::try_parse_from(line).unwrap().features.read().unwrap();
+        assert!(said.gates.on(Gate::CloneSetShortHash) && said.faults.len() == 1, "{:?}", said.faults);
+
+        let strict = line.into_iter().chain(["--strict-feature-gates"]);
+        let error = Flags::try_parse_from(strict).unwrap().features.read().unwrap_err().to_string();
+        assert!(error.contains("did you mean EnhancedLivenessProbe?"), "{error}");
+        assert!(error.contains("known are PodWebhook,") && error.ends_with("AllAlpha, AllBeta"), "{error}");
     }
 }

@@ -1,27 +1,31 @@
 //! The manager: parse flags, build the runtime, register kinds, run. The program is [`main`]; what the chart and the
 //! documents are generated from is public beside it.
 
-mod controllers;
+mod configuration_map;
 mod custom_kinds;
 mod engine;
 mod flags;
 mod front;
-mod objects;
+mod go_duration;
+mod kinds;
+mod logging;
 mod original_flags;
 pub mod permissions;
 mod run;
 mod stores;
 mod uninstall;
 mod webhooks;
+mod worker_flags;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+pub use kruise_core::gates;
 use kruise_core::gates::Gates;
 use kruise_core::random::Random;
-pub use kruise_runtime::gates;
+use kruise_runtime::clock::Clock;
 pub use kruise_runtime::metrics::FAMILIES as METRICS;
-pub use webhooks::{alone as admission, configuration};
+pub use webhooks::{configuration, simulated as admission};
 
 /// Asks whether the cluster still needs us instead of running: what the chart's pre-delete hook calls.
 const UNINSTALL_CHECK: &str = "uninstall-check";
@@ -32,18 +36,21 @@ pub fn main() -> ExitCode {
         return on_one_thread(uninstall::check());
     }
     let (flags, ignored) = original_flags::parse(std::env::args_os());
-    run::logging(&flags);
+    logging::start(&flags);
     for flag in ignored {
-        tracing::warn!(flag, "this flag of the original is accepted and has no effect");
+        tracing::warn!(flag, "this OpenKruise flag is accepted but has no effect");
     }
     on_one_thread(run::run(&flags))
 }
 
 /// The webhook server's paths with empty caches, as the benchmark asks them.
 pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
-    let stores = Arc::new(stores::Stores::new(stores::Optional::default()));
+    let stores = Arc::new(stores::Stores::new(&Gates::default()));
     let names = Mutex::new(Random::from_seed(0));
-    let cx = webhooks::Context { client, stores, gates: Gates::default(), namespace: String::new(), names };
+    let (clock, namespace) = (Clock::system(), String::new());
+    let steps = Arc::new(webhooks::pods::steps());
+    let (gates, widener) = (Gates::default(), webhooks::selecting::Widener::none());
+    let cx = webhooks::Context { client, stores, gates, clock, namespace, names, steps, widener };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 
@@ -68,8 +75,13 @@ pub async fn controllers_alone(settings: &Settings, ground: Ground) -> anyhow::R
 }
 
 /// Group and plural of the kinds that keep a release from being uninstalled.
-pub fn uninstall_checked() -> [(&'static str, &'static str); 10] {
-    uninstall::CHECKED.map(|(group, plural, _)| (group, plural))
+pub fn uninstall_checked() -> Vec<(&'static str, &'static str)> {
+    uninstall::checked().into_iter().map(|(group, plural, _)| (group, plural)).collect()
+}
+
+/// The kinds that have a controller, by the names that flags and documents use.
+pub fn registered() -> Vec<&'static str> {
+    kinds::ALL.iter().map(|one| one.name).collect()
 }
 
 /// All flags with their explanations, as `--help` shows them.

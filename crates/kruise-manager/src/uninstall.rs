@@ -5,13 +5,12 @@ use kruise_api::names::{APPS_GROUP, POLICY_GROUP};
 use kube::Client;
 use serde_json::Value;
 
-/// Group, plural, and what the message calls them. The first three texts are the original's.
-pub const CHECKED: [(&str, &str, &str); 10] = [
-    (APPS_GROUP, "clonesets", "clonesets"),
-    (APPS_GROUP, "statefulsets", "advanced statefulsets"),
+use crate::kinds;
+
+/// Kinds that are not registered yet but may have objects of the original. The first text is the original's.
+const NOT_YET: [(&str, &str, &str); 7] = [
     (APPS_GROUP, "daemonsets", "advanced daemonsets"),
     (APPS_GROUP, "uniteddeployments", "uniteddeployments"),
-    (APPS_GROUP, "broadcastjobs", "broadcastjobs"),
     (APPS_GROUP, "advancedcronjobs", "advancedcronjobs"),
     (APPS_GROUP, "sidecarsets", "sidecarsets"),
     (APPS_GROUP, "workloadspreads", "workloadspreads"),
@@ -19,12 +18,19 @@ pub const CHECKED: [(&str, &str, &str); 10] = [
     (POLICY_GROUP, "podunavailablebudgets", "podunavailablebudgets"),
 ];
 
+/// Group, plural, and what the message calls them.
+pub fn checked() -> Vec<(&'static str, &'static str, &'static str)> {
+    let registered = kinds::ALL.iter().filter_map(|one| one.blocks_uninstall);
+    let registered = registered.map(|(resource, words)| (resource.group(), resource.plural(), words));
+    registered.chain(NOT_YET).collect()
+}
+
 /// How many objects the message names.
 const NAMED_MAX: usize = 10;
 
 /// Fails with the names of the first objects found.
 pub async fn check() -> anyhow::Result<()> {
-    let client = Client::try_default().await.context("the hook runs in a pod of the cluster")?;
+    let client = Client::try_default().await.context("the hook must run in a pod of the cluster")?;
     is_clean(&client).await?;
     eprintln!("cluster is clean, ready to delete kruise");
     Ok(())
@@ -32,7 +38,7 @@ pub async fn check() -> anyhow::Result<()> {
 
 async fn is_clean(client: &Client) -> anyhow::Result<()> {
     let mut faults = Vec::new();
-    for (group, plural, words) in CHECKED {
+    for (group, plural, words) in checked() {
         let found = found(client, group, plural).await?;
         if !found.is_empty() {
             faults.push(format!("there still exists some {words} in the cluster: {}", found.join(", ")));
@@ -97,7 +103,7 @@ mod tests {
     #[tokio::test]
     async fn un_5_install_f2_every_kind_that_has_to_do_with_pods_blocks() {
         assert!(is_clean(&with_one("")).await.is_ok());
-        for (_, plural, words) in CHECKED {
+        for (_, plural, words) in checked() {
             let error = is_clean(&with_one(plural)).await.unwrap_err().to_string();
             assert_eq!(error, format!("there still exists some {words} in the cluster: one"));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cache::Version;
-use crate::{Key, Resource};
+use crate::{Key, ObjectRef, Resource};
 
 /// After this long the objects are read live instead of waiting for the watch.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ pub trait Seen {
     fn watch(&self, resource: Resource) -> Option<Version>;
 
     /// Version and uid of an object in the cache.
-    fn object(&self, resource: Resource, key: &Key) -> Option<(Version, String)>;
+    fn object(&self, object: &ObjectRef) -> Option<(Version, String)>;
 }
 
 /// Whether a key may be planned.
@@ -34,7 +34,7 @@ pub enum Pass {
         until: Instant,
     },
     /// These objects must be read live into the cache first.
-    Ask(Vec<(Resource, Key)>),
+    Ask(Vec<ObjectRef>),
 }
 
 /// What a live read found.
@@ -45,12 +45,19 @@ pub enum Found {
 }
 
 #[derive(Debug, Default)]
-pub struct Barrier(Mutex<HashMap<Key, Awaited>>);
+pub struct Barrier {
+    keys: Mutex<HashMap<Key, Awaited>>,
+    /// How many there may be before those that wait for nothing any more are dropped.
+    most: Mutex<usize>,
+}
+
+/// Below this a sweep is not worth the walk.
+const SWEEP_MIN: usize = 1_024;
 
 /// What one key waits for, by object.
 #[derive(Debug)]
 struct Awaited {
-    wants: BTreeMap<(Resource, Key), Want>,
+    wants: BTreeMap<ObjectRef, Want>,
     since: Instant,
 }
 
@@ -66,36 +73,35 @@ enum Want {
 
 impl Barrier {
     /// A write made for `key` came back with this version.
-    pub fn wrote(&self, key: &Key, resource: Resource, object: &Key, version: Version) {
-        self.want(key, resource, object, Want::At(version));
+    pub fn wrote(&self, key: &Key, object: &ObjectRef, version: Version) {
+        self.want(key, object, Want::At(version));
     }
 
     /// An object was deleted and is gone already.
-    pub fn removed(&self, key: &Key, resource: Resource, object: &Key, uid: &str) {
-        self.want(key, resource, object, Want::Gone { uid: uid.to_owned() });
+    pub fn removed(&self, key: &Key, object: &ObjectRef, uid: &str) {
+        self.want(key, object, Want::Gone { uid: uid.to_owned() });
     }
 
     /// Nobody knows whether a write happened or will happen until then: only after that a live read tells.
-    pub fn unsure(&self, key: &Key, resource: Resource, object: &Key, until: Instant) {
-        self.want(key, resource, object, Want::Unsure { until });
+    pub fn unsure(&self, key: &Key, object: &ObjectRef, until: Instant) {
+        self.want(key, object, Want::Unsure { until });
     }
 
     /// A live read of what [`Pass::Ask`] named, already brought into the cache.
-    pub fn found(&self, key: &Key, resource: Resource, object: &Key, found: Found) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn found(&self, key: &Key, object: &ObjectRef, found: Found) {
+        let mut all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(awaited) = all.get_mut(key) else { return };
-        let at = (resource, object.clone());
         match found {
-            Found::At(version) => awaited.wants.insert(at, Want::At(version)),
-            Found::Nothing => awaited.wants.remove(&at),
+            Found::At(version) => awaited.wants.insert(object.clone(), Want::At(version)),
+            Found::Nothing => awaited.wants.remove(object),
         };
     }
 
     /// May the key be planned? Call before every plan.
     pub fn pass(&self, key: &Key, seen: &(impl Seen + ?Sized)) -> Pass {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(awaited) = all.get_mut(key) else { return Pass::Open };
-        awaited.wants.retain(|(resource, object), want| !is_seen(want, *resource, object, seen));
+        awaited.wants.retain(|object, want| !is_seen(want, object, seen));
         if awaited.wants.is_empty() {
             all.remove(key);
             return Pass::Open;
@@ -116,24 +122,44 @@ impl Barrier {
     }
 
     /// Whether the cache still lacks what [`Pass::Ask`] named: while others were read live, the watch may have brought it.
-    pub fn lacks(&self, key: &Key, resource: Resource, object: &Key, seen: &(impl Seen + ?Sized)) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let want = all.get(key).and_then(|awaited| awaited.wants.get(&(resource, object.clone())));
-        want.is_some_and(|want| !is_seen(want, resource, object, seen))
+    pub fn lacks(&self, key: &Key, object: &ObjectRef, seen: &(impl Seen + ?Sized)) -> bool {
+        let all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let want = all.get(key).and_then(|awaited| awaited.wants.get(object));
+        want.is_some_and(|want| !is_seen(want, object, seen))
+    }
+
+    /// Drops what has been seen of keys that nobody asks about any more. Looks only when there are many of them.
+    pub fn sweep(&self, seen: &(impl Seen + ?Sized)) {
+        let mut all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut most = self.most.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() <= (*most).max(SWEEP_MIN) {
+            return;
+        }
+        all.retain(|_, awaited| {
+            awaited.wants.retain(|object, want| !is_seen(want, object, seen));
+            !awaited.wants.is_empty()
+        });
+        *most = all.len() * 2;
+    }
+
+    /// Keys that wait for something.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// The object is gone for good; so is what it waited for.
     pub fn forget(&self, key: &Key) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    fn want(&self, key: &Key, resource: Resource, object: &Key, want: Want) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn want(&self, key: &Key, object: &ObjectRef, want: Want) {
+        let mut all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let awaited =
             all.entry(key.clone()).or_insert_with(|| Awaited { wants: BTreeMap::new(), since: now });
         awaited.since = now;
-        let wanted = awaited.wants.entry((resource, object.clone())).or_insert_with(|| want.clone());
+        let wanted = awaited.wants.entry(object.clone()).or_insert_with(|| want.clone());
         // What may still land is not forgotten because of another write to the same object.
         if wanted.doubt() < want.doubt() || wanted.doubt().is_none_or(|until| until <= now) {
             *wanted = want;
@@ -151,28 +177,25 @@ impl Want {
     }
 }
 
-fn is_seen(want: &Want, resource: Resource, object: &Key, seen: &(impl Seen + ?Sized)) -> bool {
+fn is_seen(want: &Want, object: &ObjectRef, seen: &(impl Seen + ?Sized)) -> bool {
     if want.doubt().is_some_and(|until| Instant::now() < until) {
         return false;
     }
-    let Some(watch) = seen.watch(resource) else { return true };
+    let Some(watch) = seen.watch(object.resource) else { return true };
     match want {
         Want::At(version) => {
-            watch >= *version || seen.object(resource, object).is_some_and(|(cached, _)| cached >= *version)
+            watch >= *version || seen.object(object).is_some_and(|(cached, _)| cached >= *version)
         }
-        Want::Gone { uid } => seen.object(resource, object).is_none_or(|(_, cached)| cached != *uid),
+        Want::Gone { uid } => seen.object(object).is_none_or(|(_, cached)| cached != *uid),
         Want::Unsure { .. } => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::Scope;
+    use kruise_core::object::resource::{CLAIMS, PODS};
 
-    const PODS: Resource = Resource::core("pods", "Pod", Scope::Namespaced);
-    const CLAIMS: Resource =
-        Resource::core("persistentvolumeclaims", "PersistentVolumeClaim", Scope::Namespaced);
+    use super::*;
 
     #[derive(Default)]
     struct World {
@@ -185,7 +208,7 @@ mod tests {
             (resource == PODS).then_some(Version(self.pods))
         }
 
-        fn object(&self, _: Resource, _: &Key) -> Option<(Version, String)> {
+        fn object(&self, _: &ObjectRef) -> Option<(Version, String)> {
             self.object.clone()
         }
     }
@@ -198,15 +221,23 @@ mod tests {
         Key::new("n", "web")
     }
 
-    fn pod() -> Key {
-        Key::new("n", "web-a")
+    fn pod() -> ObjectRef {
+        ObjectRef::new(PODS, "n", "web-a")
+    }
+
+    fn other_pod() -> ObjectRef {
+        ObjectRef::new(PODS, "n", "web-b")
+    }
+
+    fn claim() -> ObjectRef {
+        ObjectRef::new(CLAIMS, "n", "data")
     }
 
     #[tokio::test(start_paused = true)]
     async fn sm_73_key_waits_for_its_newest_write_and_only_its_own() {
         let barrier = Barrier::default();
-        barrier.wrote(&key(), PODS, &pod(), Version(5));
-        barrier.wrote(&key(), PODS, &Key::new("n", "web-b"), Version(7));
+        barrier.wrote(&key(), &pod(), Version(5));
+        barrier.wrote(&key(), &other_pod(), Version(7));
 
         assert!(matches!(barrier.pass(&key(), &watched(6)), Pass::Wait { .. }));
         assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(6)), Pass::Open);
@@ -218,27 +249,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn as_43_statefulset_b7_waiting_for_an_update_ends_with_the_pod() {
         let barrier = Barrier::default();
-        barrier.wrote(&key(), PODS, &pod(), Version(5));
+        barrier.wrote(&key(), &pod(), Version(5));
         let before = World { pods: 4, object: Some((Version(3), "u".into())) };
 
         assert!(matches!(barrier.pass(&key(), &before), Pass::Wait { .. }));
         assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Open, "the pod is gone");
 
-        barrier.wrote(&key(), PODS, &pod(), Version(9));
+        barrier.wrote(&key(), &pod(), Version(9));
         tokio::time::advance(PATIENCE).await;
-        assert_eq!(
-            barrier.pass(&key(), &watched(8)),
-            Pass::Ask(vec![(PODS, pod())]),
-            "it never waits for ever"
-        );
-        barrier.found(&key(), PODS, &pod(), Found::Nothing);
+        assert_eq!(barrier.pass(&key(), &watched(8)), Pass::Ask(vec![pod()]), "it never waits for ever");
+        barrier.found(&key(), &pod(), Found::Nothing);
         assert_eq!(barrier.pass(&key(), &watched(8)), Pass::Open);
     }
 
     #[tokio::test(start_paused = true)]
     async fn deleted_object_must_leave_the_cache() {
         let barrier = Barrier::default();
-        barrier.removed(&key(), PODS, &pod(), "u");
+        barrier.removed(&key(), &pod(), "u");
         let still = World { pods: 9, object: Some((Version(3), "u".into())) };
         let successor = World { pods: 9, object: Some((Version(8), "v".into())) };
 
@@ -249,10 +276,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn write_of_unknown_outcome_is_read_live_before_anything_else() {
         let barrier = Barrier::default();
-        barrier.unsure(&key(), PODS, &pod(), Instant::now());
+        barrier.unsure(&key(), &pod(), Instant::now());
 
-        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![(PODS, pod())]));
-        barrier.found(&key(), PODS, &pod(), Found::At(Version(12)));
+        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![pod()]));
+        barrier.found(&key(), &pod(), Found::At(Version(12)));
 
         assert!(matches!(barrier.pass(&key(), &watched(9)), Pass::Wait { .. }));
         assert_eq!(
@@ -266,25 +293,25 @@ mod tests {
     async fn sm_71_write_that_may_still_land_is_not_read_before_it_cannot() {
         let (barrier, minute) = (Barrier::default(), Duration::from_mins(1));
         let until = Instant::now() + minute;
-        barrier.unsure(&key(), PODS, &pod(), until);
-        barrier.wrote(&key(), PODS, &pod(), Version(3));
-        barrier.unsure(&Key::new("n", "other"), CLAIMS, &pod(), until);
+        barrier.unsure(&key(), &pod(), until);
+        barrier.wrote(&key(), &pod(), Version(3));
+        barrier.unsure(&Key::new("n", "other"), &claim(), until);
 
         tokio::time::advance(PATIENCE).await;
         assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Wait { until });
         assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(9)), Pass::Wait { until });
 
         tokio::time::advance(minute).await;
-        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![(PODS, pod())]));
+        assert_eq!(barrier.pass(&key(), &watched(9)), Pass::Ask(vec![pod()]));
         assert_eq!(barrier.pass(&Key::new("n", "other"), &watched(9)), Pass::Open);
     }
 
     #[tokio::test(start_paused = true)]
     async fn live_read_that_finds_nothing_opens() {
         let barrier = Barrier::default();
-        barrier.unsure(&key(), PODS, &pod(), Instant::now());
+        barrier.unsure(&key(), &pod(), Instant::now());
 
-        barrier.found(&key(), PODS, &pod(), Found::Nothing);
+        barrier.found(&key(), &pod(), Found::Nothing);
 
         assert_eq!(barrier.pass(&key(), &watched(0)), Pass::Open);
     }
@@ -292,28 +319,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn cloneset_b6_late_watch_is_overtaken_by_a_live_read() {
         let barrier = Barrier::default();
-        barrier.wrote(&key(), PODS, &pod(), Version(7));
+        barrier.wrote(&key(), &pod(), Version(7));
         tokio::time::advance(PATIENCE).await;
 
-        assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Ask(vec![(PODS, pod())]));
+        assert_eq!(barrier.pass(&key(), &watched(6)), Pass::Ask(vec![pod()]));
         assert!(matches!(barrier.pass(&key(), &watched(6)), Pass::Wait { .. }), "not again at once");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_the_watch_brought_meanwhile_is_not_lacking_any_more() {
         let barrier = Barrier::default();
-        barrier.wrote(&key(), PODS, &pod(), Version(7));
-        barrier.unsure(&key(), PODS, &Key::new("n", "web-b"), Instant::now());
+        barrier.wrote(&key(), &pod(), Version(7));
+        barrier.unsure(&key(), &other_pod(), Instant::now());
 
-        assert!(barrier.lacks(&key(), PODS, &pod(), &watched(6)));
-        assert!(!barrier.lacks(&key(), PODS, &pod(), &watched(7)));
-        assert!(barrier.lacks(&key(), PODS, &Key::new("n", "web-b"), &watched(7)), "only a live read tells");
+        assert!(barrier.lacks(&key(), &pod(), &watched(6)));
+        assert!(!barrier.lacks(&key(), &pod(), &watched(7)));
+        assert!(barrier.lacks(&key(), &other_pod(), &watched(7)), "only a live read tells");
     }
 
     #[tokio::test(start_paused = true)]
     async fn types_without_a_cache_are_not_waited_for() {
         let barrier = Barrier::default();
-        barrier.wrote(&key(), CLAIMS, &pod(), Version(7));
+        barrier.wrote(&key(), &claim(), Version(7));
 
         assert_eq!(barrier.pass(&key(), &watched(0)), Pass::Open);
     }

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::{Key, Resource};
 
 /// How long events of one reason are gathered after the first has been told at once. Doubles while they keep coming.
 const GATHER: Duration = Duration::from_secs(5);
@@ -25,14 +26,35 @@ const QUIET: Duration = Duration::from_mins(10);
 /// The server's limit for an event's message.
 const MESSAGE_MAX: usize = 1_024;
 
+/// Where Kubernetes keeps events of objects that have no namespace.
+const NAMESPACE_OF_CLUSTER_SCOPED: &str = "default";
+
 /// The object an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     pub api_version: String,
     pub kind: &'static str,
+    /// Empty for an object of the cluster.
     pub namespace: Arc<str>,
     pub name: Arc<str>,
     pub uid: String,
+}
+
+impl Subject {
+    pub fn new(resource: Resource, key: Key, uid: impl Into<String>) -> Self {
+        Self {
+            api_version: resource.api_version(),
+            kind: resource.kind(),
+            namespace: key.namespace,
+            name: key.name,
+            uid: uid.into(),
+        }
+    }
+
+    /// The namespace that the event itself is in.
+    fn event_namespace(&self) -> &str {
+        if self.namespace.is_empty() { NAMESPACE_OF_CLUSTER_SCOPED } else { &self.namespace }
+    }
 }
 
 /// Takes events at once, writes them in the background.
@@ -60,6 +82,13 @@ struct Series {
     last: Timestamp,
     due: Instant,
     gather: Duration,
+}
+
+/// One event on its way to the server.
+#[derive(Debug, PartialEq)]
+struct Told {
+    namespace: String,
+    body: Value,
 }
 
 impl Recorder {
@@ -121,13 +150,14 @@ impl Recorder {
     }
 
     /// Events to write now, and when the next ones are due.
-    fn take_due(&self, now: Instant) -> (Vec<Value>, Option<Instant>) {
+    fn take_due(&self, now: Instant) -> (Vec<Told>, Option<Instant>) {
         let mut all = self.shared.series.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = Vec::new();
         for ((subject, component, reason), series) in
             all.iter_mut().filter(|(_, s)| s.count > 0 && s.due <= now)
         {
-            events.push(object(subject, component, reason, series));
+            let body = object(subject, component, reason, series);
+            events.push(Told { namespace: subject.event_namespace().to_owned(), body });
             series.count = 0;
             series.due = now + series.gather;
             series.gather = (series.gather * 2).min(GATHER_LONGEST);
@@ -150,7 +180,7 @@ fn object(subject: &Subject, component: &str, reason: &str, series: &Series) -> 
     message.truncate(end);
     json!({
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"generateName": format!("{}.", subject.name), "namespace": &*subject.namespace},
+        "metadata": {"generateName": format!("{}.", subject.name), "namespace": subject.event_namespace()},
         "involvedObject": {
             "apiVersion": subject.api_version, "kind": subject.kind, "namespace": &*subject.namespace,
             "name": &*subject.name, "uid": subject.uid,
@@ -170,12 +200,11 @@ fn whole(time: Timestamp) -> String {
     kruise_core::time::seconds(time)
 }
 
-async fn send(client: &Client, event: &Value) -> Result<(), kube::Error> {
-    let namespace = event.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default");
-    let request = Request::post(format!("/api/v1/namespaces/{namespace}/events"))
+async fn send(client: &Client, event: &Told) -> Result<(), kube::Error> {
+    let request = Request::post(format!("/api/v1/namespaces/{}/events", event.namespace))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::USER_AGENT, "kruise-manager")
-        .body(serde_json::to_vec(event).map_err(kube::Error::SerdeError)?)
+        .body(serde_json::to_vec(&event.body).map_err(kube::Error::SerdeError)?)
         .map_err(kube::Error::HttpError)?;
     client.request_text(request).await.map(drop)
 }
@@ -199,9 +228,9 @@ mod tests {
         let recorder = Recorder::new("test", Clock::from_fn(|| Timestamp::UNIX_EPOCH));
         recorder.tell(&subject(), &created("a"));
         let (first, _) = recorder.take_due(Instant::now());
-        assert_eq!((first.len(), &first[0]["message"]), (1, &json!("created a")));
+        assert_eq!((first.len(), &first[0].body["message"]), (1, &json!("created a")));
         for field in ["firstTimestamp", "lastTimestamp"] {
-            assert_eq!(first[0][field], "1970-01-01T00:00:00Z", "install/T2: {field}");
+            assert_eq!(first[0].body[field], "1970-01-01T00:00:00Z", "install/T2: {field}");
         }
 
         for number in 0..1_000 {
@@ -212,8 +241,8 @@ mod tests {
         let (burst, _) = recorder.take_due(next.unwrap());
 
         assert_eq!(burst.len(), 1);
-        assert_eq!(burst[0]["message"], "created 999 (and 999 more like this)");
-        assert_eq!(burst[0]["count"], 1_000);
+        assert_eq!(burst[0].body["message"], "created 999 (and 999 more like this)");
+        assert_eq!(burst[0].body["count"], 1_000);
     }
 
     #[tokio::test(start_paused = true)]
@@ -228,6 +257,30 @@ mod tests {
         assert_eq!(recorder.take_due(Instant::now()).0.len(), 2);
     }
 
+    /// The API server takes an event only in the namespace of its object, and in `default` if that has none.
+    #[tokio::test(start_paused = true)]
+    async fn event_about_a_cluster_scoped_object_goes_to_the_default_namespace() {
+        let (sender, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        let server = tower::service_fn(move |request: Request<kube::client::Body>| {
+            sender.send(request.uri().path().to_owned()).unwrap();
+            async { Ok::<_, std::io::Error>(http::Response::new(kube::client::Body::from(b"{}".to_vec()))) }
+        });
+        let recorder = Recorder::new("test", Clock::from_fn(|| Timestamp::UNIX_EPOCH));
+        let node = Subject { kind: "NodeImage", namespace: "".into(), ..subject() };
+        recorder.tell(&node, &created("a"));
+        recorder.tell(&subject(), &created("a"));
+        let (events, _) = recorder.take_due(Instant::now());
+        recorder.tell(&node, &Event { reason: "Again", ..created("b") });
+        let _writing = tokio::spawn(recorder.run(Client::new(server, "unused")));
+
+        assert_eq!(asked.recv().await.unwrap(), "/api/v1/namespaces/default/events");
+        let namespaces = |told: &Told| {
+            ["/metadata/namespace", "/involvedObject/namespace"].map(|at| told.body.pointer(at).cloned())
+        };
+        assert_eq!(namespaces(&events[1]), [Some(json!("default")), Some(json!(""))], "of the cluster");
+        assert_eq!(namespaces(&events[0]), [Some(json!("n")), Some(json!("n"))]);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn long_messages_are_cut_at_a_character() {
         let recorder = Recorder::new("test", Clock::from_fn(|| Timestamp::UNIX_EPOCH));
@@ -235,6 +288,6 @@ mod tests {
 
         let (events, _) = recorder.take_due(Instant::now());
 
-        assert_eq!(events[0]["message"].as_str().unwrap().len(), MESSAGE_MAX);
+        assert_eq!(events[0].body["message"].as_str().unwrap().len(), MESSAGE_MAX);
     }
 }

@@ -1,7 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics`, plain HTTP.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -12,14 +11,12 @@ use tokio::sync::watch;
 
 use crate::cache::{Caches, Listed};
 use crate::certs::State;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
+use crate::server::{self, Limits};
 pub use crate::webhook::OwnWebhook;
 
-/// Go writes `:8080` for all addresses.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
-    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    full.parse().map_err(|_| format!("{text} is not an address: write HOST:PORT or :PORT"))
-}
+/// Kubelets and scrapers: a handful.
+const LIMITS: Limits = Limits { connections: 64 };
 
 /// Whether the process is on its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +33,8 @@ pub struct Readiness {
     pub state: Option<watch::Receiver<State>>,
     pub own: Option<OwnWebhook>,
     pub life: watch::Receiver<Life>,
+    /// What an operator should know although nothing keeps us from working.
+    pub remarks: Vec<String>,
 }
 
 impl Readiness {
@@ -51,23 +50,27 @@ impl Readiness {
             own.check().await.map_err(|why| format!("webhook-ready: {why}"))?;
         }
         let missing: Vec<&str> =
-            self.caches.at(Listed::NotYet).iter().map(|resource| resource.plural).collect();
+            self.caches.at(Listed::NotYet).iter().map(|resource| resource.plural()).collect();
         if missing.is_empty() { Ok(()) } else { Err(format!("not listed yet: {}", missing.join(", "))) }
     }
 
     /// What is said beside being ready: kinds that are not served are no reason to keep the others from working.
     fn remark(&self) -> String {
         let absent = self.caches.at(Listed::NotServed);
-        let absent: Vec<String> =
-            absent.iter().map(|resource| format!("{}.{}", resource.plural, resource.group)).collect();
-        if absent.is_empty() { "ok".to_owned() } else { format!("ok; not installed: {}", absent.join(", ")) }
+        let absent: Vec<String> = absent.iter().map(|resource| resource.qualified()).collect();
+        let ok = if absent.is_empty() {
+            "ok".to_owned()
+        } else {
+            format!("ok; not installed: {}", absent.join(", "))
+        };
+        std::iter::once(ok).chain(self.remarks.iter().cloned()).collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Serves `/healthz` and `/readyz` until aborted. All of the process runs on one thread: that `/healthz` answers means
 /// that nothing holds it up (CH-B6).
 pub async fn serve_health(listener: TcpListener, readiness: Readiness) -> io::Result<()> {
-    axum::serve(listener, health(readiness)).await
+    server::serve(listener, health(readiness), LIMITS).await
 }
 
 fn health(readiness: Readiness) -> Router {
@@ -91,9 +94,9 @@ fn health(readiness: Readiness) -> Router {
 pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) -> io::Result<()> {
     let page = move || {
         let metrics = Arc::clone(&metrics);
-        async move { ([("content-type", "text/plain; version=0.0.4")], metrics.render()) }
+        async move { ([("content-type", metrics::CONTENT_TYPE)], metrics.render()) }
     };
-    axum::serve(listener, Router::new().route("/metrics", get(page))).await
+    server::serve(listener, Router::new().route("/metrics", get(page)), LIMITS).await
 }
 
 #[cfg(test)]
@@ -112,14 +115,29 @@ mod tests {
         (status, String::from_utf8_lossy(&text).into_owned())
     }
 
+    fn ready(life: watch::Receiver<Life>) -> Readiness {
+        Readiness { caches: Arc::new(Caches::default()), state: None, own: None, life, remarks: Vec::new() }
+    }
+
+    /// install/F14: what was ignored is said, and keeps nobody away.
+    #[tokio::test]
+    async fn install_f14_remarks_are_told_and_ready_is_ready() {
+        let (_life, lives) = watch::channel(Life::Running);
+        let remarks = vec!["unrecognized feature gate: X; it is ignored".to_owned()];
+        let router = health(Readiness { remarks, ..ready(lives) });
+
+        let told = (StatusCode::OK, "ok\nunrecognized feature gate: X; it is ignored".to_owned());
+        for path in ["/readyz", "/readyz?verbose"] {
+            assert_eq!(ask(&router, path).await, told, "{path}");
+        }
+    }
+
     /// PL-B4, PL-B11, PL-B12: not ready says why, and stopping comes before everything else; alive all the time.
     #[tokio::test]
     async fn pl_b4_pl_b11_pl_b12_readiness_says_what_is_missing() {
         let (state, states) = watch::channel(State::Starting("no CA yet".to_owned()));
         let (life, lives) = watch::channel(Life::Running);
-        let readiness =
-            Readiness { caches: Arc::new(Caches::default()), state: Some(states), own: None, life: lives };
-        let router = health(readiness);
+        let router = health(Readiness { state: Some(states), ..ready(lives) });
 
         let no_ca = (StatusCode::SERVICE_UNAVAILABLE, "webhook-ready: no CA yet".to_owned());
         assert_eq!(ask(&router, "/readyz").await, no_ca);
@@ -130,12 +148,5 @@ mod tests {
         life.send_replace(Life::Stopping);
         assert_eq!(ask(&router, "/readyz").await, (StatusCode::SERVICE_UNAVAILABLE, "stopping".to_owned()));
         assert_eq!(ask(&router, "/healthz").await.0, StatusCode::OK);
-    }
-
-    #[test]
-    fn addresses_as_go_writes_them() {
-        assert_eq!(address(":8080").unwrap().to_string(), "0.0.0.0:8080");
-        assert_eq!(address("127.0.0.1:9").unwrap().to_string(), "127.0.0.1:9");
-        assert!(address("8080").unwrap_err().contains("HOST:PORT"));
     }
 }

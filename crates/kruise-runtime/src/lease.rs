@@ -96,10 +96,11 @@ impl Candidate {
     pub async fn acquire(&self) {
         let mut observed = Observed::default();
         loop {
-            match self.attempt(&mut observed).await {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, lease = self.name, "lease not reached"),
+            match tokio::time::timeout(self.one_try(), self.attempt(&mut observed)).await {
+                Ok(Ok(true)) => return,
+                Ok(Ok(false)) => {}
+                Err(_) => tracing::warn!(lease = self.name, "no answer about the lease"),
+                Ok(Err(error)) => tracing::warn!(%error, lease = self.name, "lease not reached"),
             }
             // Twice as often as a leader renews: a released lease is found within two seconds, one try included.
             tokio::time::sleep(self.timings.retry / 2).await;
@@ -129,17 +130,22 @@ impl Candidate {
         loop {
             tokio::time::sleep(self.timings.retry).await;
             let (sent, deadline) = (Instant::now(), renewed + self.timings.renew_deadline);
-            match tokio::time::timeout_at(deadline, self.attempt(&mut observed)).await {
+            let until = deadline.min(sent + self.one_try());
+            match tokio::time::timeout_at(until, self.attempt(&mut observed)).await {
                 Ok(Ok(true)) => renewed = sent,
-                Ok(Ok(false)) | Err(_) => return,
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, lease = self.name, "lease not renewed");
-                    if deadline <= Instant::now() {
-                        return;
-                    }
-                }
+                Ok(Ok(false)) => return,
+                Err(_) => tracing::warn!(lease = self.name, "lease not renewed: no answer"),
+                Ok(Err(error)) => tracing::warn!(%error, lease = self.name, "lease not renewed"),
+            }
+            if renewed + self.timings.renew_deadline <= Instant::now() {
+                return;
             }
         }
+    }
+
+    /// What one try may take: a connection that died unnoticed leaves time for a second one.
+    fn one_try(&self) -> Duration {
+        self.timings.renew_deadline / 2
     }
 
     /// Lets the next one lead at once.
@@ -154,9 +160,12 @@ impl Candidate {
             spec.renew_time = Some(micro(self.clock.now()));
             self.put(&lease.metadata.resource_version, &spec).await.map(drop)
         };
-        let released: Result<(), kube::Error> = released.await;
-        if let Err(error) = released {
-            tracing::warn!(%error, "lease not released; the next leader waits for its end");
+        let released: Result<Result<(), kube::Error>, _> =
+            tokio::time::timeout(self.one_try(), released).await;
+        match released {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "lease not released; the next leader waits for its end"),
+            Err(_) => tracing::warn!("lease not released in time; the next leader waits for its end"),
         }
     }
 
@@ -277,6 +286,17 @@ mod tests {
         }
     }
 
+    fn candidate(client: Client) -> Candidate {
+        Candidate {
+            client,
+            clock: Clock::system(),
+            namespace: "n".to_owned(),
+            name: "leader".to_owned(),
+            identity: "us".to_owned(),
+            timings: Timings::default(),
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn le_1_lease_of_another_is_taken_only_after_it_was_silent_for_its_duration() {
         let mut observed = Observed::default();
@@ -295,19 +315,36 @@ mod tests {
         let silent = tower::service_fn(|_: Request<kube::client::Body>| {
             std::future::pending::<Result<http::Response<kube::client::Body>, std::io::Error>>()
         });
-        let candidate = Candidate {
-            client: Client::new(silent, "default"),
-            clock: Clock::system(),
-            namespace: "n".to_owned(),
-            name: "leader".to_owned(),
-            identity: "us".to_owned(),
-            timings: Timings::default(),
-        };
+        let candidate = candidate(Client::new(silent, "default"));
         let start = Instant::now();
 
         candidate.hold().await;
 
         assert_eq!(start.elapsed(), candidate.timings.renew_deadline);
+    }
+
+    /// A connection that died without a word costs one try, not the lead.
+    #[tokio::test(start_paused = true)]
+    async fn le_1_one_request_without_an_answer_does_not_cost_the_lead() {
+        let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let count = std::sync::Arc::clone(&asked);
+        let server = tower::service_fn(move |_: Request<kube::client::Body>| {
+            let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            async move {
+                if number == 0 || number > 8 {
+                    return std::future::pending().await;
+                }
+                let lease = json!({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "us"}});
+                let body = kube::client::Body::from(lease.to_string().into_bytes());
+                Ok::<_, std::io::Error>(http::Response::new(body))
+            }
+        });
+        let start = Instant::now();
+
+        candidate(Client::new(server, "default")).hold().await;
+
+        assert!(asked.load(std::sync::atomic::Ordering::SeqCst) > 8, "it went on after the first silence");
+        assert!(start.elapsed() > Timings::default().renew_deadline * 2, "{:?}", start.elapsed());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, gates, webhook server and
+//! The machine room: watch, cache, index, queue, apply with barrier, events, lease, metrics, webhook server and
 //! its certificates.
 //!
 //! Lives here: mechanisms that every controller needs, each in one file.
@@ -11,22 +11,20 @@ pub mod apply;
 pub mod barrier;
 pub mod cache;
 pub mod certs;
+pub mod client;
 pub mod clock;
 pub mod controller;
 pub mod events;
-pub mod gates;
 pub mod health;
-pub mod key;
 pub mod lease;
-pub mod limit;
+pub mod listen;
 pub mod metrics;
 pub mod queue;
-pub mod resource;
+pub mod server;
 pub mod webhook;
 mod worker;
 
 #[cfg(test)]
 mod testing;
 
-pub use key::Key;
-pub use resource::{Resource, Scope};
+pub use kruise_core::object::{Key, ObjectRef, Resource, Scope};

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Key;
-use crate::metrics::Times;
+use crate::metrics::QueueMetrics;
 
 /// Back-off of a failing key: doubles from the first to the longest.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,9 @@ impl BackOff {
         self.first.saturating_mul(factor).min(self.longest)
     }
 }
+
+/// Below this a sweep is not worth the walk.
+const SWEEP_MIN: usize = 1_024;
 
 #[derive(Debug)]
 pub struct Queue {
@@ -50,37 +53,20 @@ struct State {
     failures: HashMap<Key, u32>,
     /// Events do not wake these keys before the given time, unless they are urgent.
     resting: HashMap<Key, Instant>,
+    /// How many may rest before those whose rest is over are dropped. Keys of objects that nobody looks at again would stay.
+    resting_most: usize,
     urgent: HashSet<Key>,
     closed: bool,
-    counts: Counts,
+    metrics: Option<QueueMetrics>,
 }
 
-/// What happened so far.
+/// The queue right now, for metrics.
 #[derive(Debug)]
-struct Counts {
-    adds: u32,
-    retries: u32,
-    waited: Times,
-    worked: Times,
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self { adds: 0, retries: 0, waited: Times::of_a_queue(), worked: Times::of_a_queue() }
-    }
-}
-
-/// The queue in numbers, for metrics.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    pub depth: f64,
-    pub adds: f64,
-    pub retries: f64,
-    /// Seconds spent so far on all keys that are being worked on, and on the one that takes longest.
-    pub unfinished: f64,
-    pub longest: f64,
-    pub waited: Times,
-    pub worked: Times,
+pub(crate) struct Load {
+    pub depth: usize,
+    /// Time spent so far on all keys that are being worked on, and on the one that takes longest.
+    pub unfinished: Duration,
+    pub longest: Duration,
 }
 
 /// Whether an event waits for others while its key rests.
@@ -134,7 +120,13 @@ impl Queue {
 
     /// Events wake the key no earlier than this; its timers ring as set. For a key that is being worked on.
     pub fn rest(&self, key: &Key, until: Instant) {
-        self.lock().resting.insert(key.clone(), until);
+        let mut state = self.lock();
+        state.resting.insert(key.clone(), until);
+        if state.resting_most.max(SWEEP_MIN) < state.resting.len() {
+            let now = Instant::now();
+            state.resting.retain(|_, end| now < *end);
+            state.resting_most = state.resting.len() * 2;
+        }
     }
 
     /// The next key to work on; `None` when the queue was closed.
@@ -173,11 +165,14 @@ impl Queue {
     pub fn done(&self, key: Key, done: Done) {
         let mut state = self.lock();
         let now = Instant::now();
-        if let Some(since) = state.working.remove(&key) {
-            state.counts.worked.add(now - since);
-        }
-        if !matches!(done, Done::Settled(_)) {
-            state.counts.retries = state.counts.retries.wrapping_add(1);
+        let since = state.working.remove(&key);
+        if let Some(metrics) = &state.metrics {
+            if let Some(since) = since {
+                metrics.worked.observe((now - since).as_secs_f64());
+            }
+            if !matches!(done, Done::Settled(_)) {
+                metrics.retries.inc();
+            }
         }
         match done {
             Done::Settled(at) => {
@@ -220,17 +215,27 @@ impl Queue {
         !state.ready.is_empty() || state.timers.first_key_value().is_some_and(|(at, _)| *at <= now)
     }
 
-    pub(crate) fn tally(&self) -> Tally {
+    /// From now on what happens is counted.
+    pub(crate) fn measure(&self, metrics: QueueMetrics) {
+        self.lock().metrics = Some(metrics);
+    }
+
+    /// Keys that anything is remembered about.
+    #[cfg(test)]
+    pub(crate) fn remembered(&self) -> usize {
         let state = self.lock();
-        let running: Vec<f64> = state.working.values().map(|since| since.elapsed().as_secs_f64()).collect();
-        Tally {
-            depth: u32::try_from(state.ready.len()).map_or(f64::MAX, f64::from),
-            adds: f64::from(state.counts.adds),
-            retries: f64::from(state.counts.retries),
-            unfinished: running.iter().fold(0.0, |sum, one| sum + one),
-            longest: running.iter().fold(0.0, |longest, one| one.max(longest)),
-            waited: state.counts.waited.clone(),
-            worked: state.counts.worked.clone(),
+        let sets = state.again.len() + state.urgent.len();
+        let maps = [state.queued.len(), state.working.len(), state.timer_of.len(), state.failures.len()];
+        sets + maps.iter().sum::<usize>() + state.resting.len()
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let state = self.lock();
+        let running = || state.working.values().map(Instant::elapsed);
+        Load {
+            depth: state.ready.len(),
+            unfinished: running().sum(),
+            longest: running().max().unwrap_or_default(),
         }
     }
 
@@ -258,7 +263,9 @@ impl State {
         if !self.queued.contains_key(&key) {
             self.queued.insert(key.clone(), Instant::now());
             self.ready.push_back(key);
-            self.counts.adds = self.counts.adds.wrapping_add(1);
+            if let Some(metrics) = &self.metrics {
+                metrics.adds.inc();
+            }
         }
     }
 
@@ -266,8 +273,8 @@ impl State {
     fn take(&mut self, key: &Key) {
         let now = Instant::now();
         self.urgent.remove(key);
-        if let Some(since) = self.queued.remove(key) {
-            self.counts.waited.add(now - since);
+        if let (Some(since), Some(metrics)) = (self.queued.remove(key), &self.metrics) {
+            metrics.waited.observe((now - since).as_secs_f64());
         }
         self.working.insert(key.clone(), now);
     }
@@ -327,10 +334,13 @@ mod tests {
 
         let mut order = Vec::new();
         while queue.depth() > 0 {
-            order.push(queue.next().await.unwrap().name.to_string());
+            let next = queue.next().await.unwrap();
+            order.push(next.name.to_string());
+            queue.done(next, Done::Settled(None));
         }
 
         assert_eq!(order, ["a", "b", "c"]);
+        assert_eq!(queue.remembered(), 0, "nothing is left of keys that are settled");
     }
 
     #[tokio::test(start_paused = true)]

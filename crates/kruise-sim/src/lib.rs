@@ -5,6 +5,7 @@
 
 pub mod campaign;
 mod json;
+pub mod kinds;
 pub mod kubelet;
 pub mod model;
 pub mod planted;

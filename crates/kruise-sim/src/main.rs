@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 use kruise_sim::campaign::{self, Crashes, Points, Progress, Story, Until};
 use kruise_sim::model::{Size, worlds};
-use kruise_sim::planted;
 use kruise_sim::world::faults::{Blow, Plan};
-use kruise_sim::world::scenario::{self, Kind};
 use kruise_sim::world::{Flags, Lease, Run};
+use kruise_sim::{kinds, planted};
 
 /// Seeds that every change is tried with.
 const FIXED: u64 = 120;
@@ -194,11 +193,11 @@ fn print_points(points: &[Points]) {
 
 fn replay(title: &str, seed: u64, crashed: Option<(Plan, Lease)>, flags: &Flags) -> Story {
     let mut run = campaign::draw(seed);
-    if let Some((kind, name)) = title.split_once('/') {
-        let kind = if kind == Kind::StatefulSet.word() { Kind::StatefulSet } else { Kind::CloneSet };
-        // Plans that seeds draw belong to the scenario that they draw; another scenario starts without faults.
-        if (run.scenario.kind, run.scenario.name) != (kind, name) {
-            run = Run::new(scenario::scenario(kind, name), seed, Plan::default());
+    // Plans that seeds draw belong to the scenario that they draw; another scenario starts without faults.
+    if !title.is_empty() && run.scenario.title() != title {
+        match kinds::titled(title) {
+            Some(scenario) => run = Run::new(scenario, seed, Plan::default()),
+            None => println!("there is no scenario {title}: this is the one that the seed draws"),
         }
     }
     if let Some((plan, lease)) = crashed {

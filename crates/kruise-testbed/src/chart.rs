@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::components::{self, Component, KUBERNETES};
-use crate::{Cluster, TestbedError};
+use crate::{Cluster, TestbedError, checkout};
 
 /// Helm, and the chart of this checkout.
 #[derive(Debug, Clone)]
@@ -22,8 +22,12 @@ impl Chart {
         let binaries = tokio::task::spawn_blocking(|| components::ensure(Component::Helm))
             .await
             .map_err(|error| TestbedError::Unfit(error.to_string()))??;
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/kruise");
-        Ok(Self { helm: binaries.path("helm"), dir })
+        Ok(Self { helm: binaries.path("helm"), dir: checkout::root().join("charts/kruise") })
+    }
+
+    /// The helm program.
+    pub fn program(&self) -> &Path {
+        &self.helm
     }
 
     /// What `helm lint` says, and whether it is content.
@@ -33,9 +37,19 @@ impl Chart {
 
     /// `helm template`, as for a release `kruise` of a user who says nothing else.
     pub async fn render(&self, args: &[&str]) -> Result<Output, TestbedError> {
+        self.render_dir(&self.dir, args).await
+    }
+
+    /// As [`Chart::rendered`], of another chart.
+    pub async fn rendered_of(&self, dir: &Path, args: &[&str]) -> Result<String, TestbedError> {
+        let output = self.render_dir(dir, args).await?;
+        text(&output, &format!("helm template {}", dir.display()))
+    }
+
+    async fn render_dir(&self, dir: &Path, args: &[&str]) -> Result<Output, TestbedError> {
         let version = format!("--kube-version={KUBERNETES}");
         let mut helm = Command::new(&self.helm);
-        helm.arg("template").arg("kruise").arg(&self.dir).arg(version).args(args);
+        helm.arg("template").arg("kruise").arg(dir).arg(version).args(args);
         self.run(&mut helm).await
     }
 
@@ -68,15 +82,32 @@ impl Chart {
     }
 }
 
+/// Who merges what is applied with what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apply {
+    /// The API server, by who owns a field.
+    Server,
+    /// kubectl, by what it noted the last time.
+    Client,
+}
+
 /// `kubectl apply` of a text.
 pub async fn apply(cluster: &Cluster, manifests: &str) -> Result<(), TestbedError> {
+    apply_as(cluster, manifests, Apply::Server).await
+}
+
+/// As [`apply`], in either way.
+pub async fn apply_as(cluster: &Cluster, manifests: &str, how: Apply) -> Result<(), TestbedError> {
     let mut kubectl = Command::new(cluster.kubectl());
     kubectl
         .arg("--kubeconfig")
         .arg(cluster.kubeconfig())
         .arg("--cache-dir")
         .arg(cluster.dir().join("kubectl-cache"));
-    kubectl.args(["apply", "--server-side", "--force-conflicts", "-f", "-"]);
+    match how {
+        Apply::Server => kubectl.args(["apply", "--server-side", "--force-conflicts", "-f", "-"]),
+        Apply::Client => kubectl.args(["apply", "-f", "-"]),
+    };
     kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = kubectl.spawn().map_err(TestbedError::io("starting kubectl"))?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -13,12 +13,16 @@ use crate::components::{self, Binaries, Component};
 use crate::control_plane::{self, Addresses, Files, Services};
 use crate::keeper::{Keeper, Start};
 use crate::kubeconfig;
+use crate::manager;
 use crate::node::{self, Ground, Parts, RealNode};
 use crate::registry::Registry;
 
 /// Longer than any part takes on a busy machine of two cores.
 const READY_WITHIN: Duration = Duration::from_mins(2);
 const PROBE_EVERY: Duration = Duration::from_millis(100);
+
+/// As many as [`addresses`] gives away.
+const CONTROL_PLANE_PORTS: u16 = 5;
 
 /// What to start.
 #[derive(Debug, Clone, Default)]
@@ -51,9 +55,27 @@ pub struct Cluster {
 /// test run and are never given back, and one test has two of its own: with fewer than five it could wait for ever.
 static CLUSTERS: Semaphore = Semaphore::const_new(5);
 
+/// Set to the version of other servers than the usual ones (see [`components::OLDEST_KUBERNETES`]).
+const VERSION: &str = "KRUISE_TESTBED_KUBERNETES";
+
+fn servers(usual: &Binaries) -> Result<Binaries, TestbedError> {
+    match std::env::var(VERSION) {
+        Err(_) => Ok(usual.clone()),
+        Ok(version) if version == components::OLDEST_KUBERNETES => {
+            components::ensure(Component::OldestKubernetes)
+        }
+        Ok(version) => Err(TestbedError::Unfit(format!(
+            "{VERSION} is {version}: use {}, or leave it out",
+            components::OLDEST_KUBERNETES
+        ))),
+    }
+}
+
 struct ControlPlane {
     etcd: Binaries,
     kubernetes: Binaries,
+    /// API server, controller manager and scheduler: those, or of an older version.
+    servers: Binaries,
     /// Only where real nodes were asked for.
     node: Option<node::Kit>,
 }
@@ -68,7 +90,8 @@ impl Cluster {
             let node = (0 < count).then(node::Kit::collect).transpose()?;
             let etcd = components::ensure(Component::Etcd)?;
             let kubernetes = components::ensure(Component::Kubernetes)?;
-            Ok::<_, TestbedError>(ControlPlane { etcd, kubernetes, node })
+            let servers = servers(&kubernetes)?;
+            Ok::<_, TestbedError>(ControlPlane { etcd, kubernetes, servers, node })
         })
         .await
         .map_err(|error| TestbedError::Unfit(error.to_string()))??;
@@ -122,13 +145,13 @@ impl Cluster {
     async fn start_parts(&mut self, options: &Options) -> Result<(), TestbedError> {
         let (files, at) = (&self.files, &self.addresses);
         let etcd = control_plane::etcd(files, at, &self.binaries.etcd);
-        let mut api_server = control_plane::api_server(files, at, &self.binaries.kubernetes);
+        let mut api_server = control_plane::api_server(files, at, &self.binaries.servers);
         if options.audit {
             control_plane::audit(files, &mut api_server)?;
         }
         api_server.args.extend(options.api_server_args.iter().cloned());
-        let controller_manager = control_plane::controller_manager(files, at, &self.binaries.kubernetes);
-        let scheduler = control_plane::scheduler(files, at, &self.binaries.kubernetes);
+        let controller_manager = control_plane::controller_manager(files, at, &self.binaries.servers);
+        let scheduler = control_plane::scheduler(files, at, &self.binaries.servers);
         // The API server retries until etcd is there. The others give up on an API server that does not know their roles
         // within ten seconds, which a busy machine may need: they start when it is ready.
         self.spawn_parts([("etcd", etcd), ("kube-apiserver", api_server)])?;
@@ -195,6 +218,12 @@ impl Cluster {
         &self.pids
     }
 
+    /// Ports of this cluster's own, so that two clusters of one machine never meet.
+    pub fn manager_ports(&self) -> manager::Ports {
+        let first = self.keeper.first_port() + CONTROL_PLANE_PORTS;
+        manager::Ports { webhook: first, metrics: first + 1, health: first + 2 }
+    }
+
     /// Runs one more program as part of the cluster: it ends with it and logs beside the others.
     pub fn spawn(&self, name: &str, program: PathBuf, args: Vec<String>) -> Result<u32, TestbedError> {
         let log = self.files.log(name);
@@ -236,7 +265,8 @@ impl Cluster {
         .await
     }
 
-    async fn until<F>(&self, part: &str, mut probe: impl FnMut() -> F) -> Result<(), TestbedError>
+    /// Probes until all is well; an error says what the probe said last, and the end of the part's log.
+    pub(crate) async fn until<F>(&self, part: &str, mut probe: impl FnMut() -> F) -> Result<(), TestbedError>
     where
         F: Future<Output = Result<(), String>>,
     {

@@ -167,6 +167,8 @@ pub fn controller_manager(files: &Files, at: &Addresses, binaries: &Binaries) ->
         ("cluster-signing-cert-file", show(&files.authority.ca())),
         ("cluster-signing-key-file", show(&files.authority.file("ca.key"))),
         ("use-service-account-credentials", "true".into()),
+        // An autoscaler looks at its workload after this time, not after 15 s.
+        ("horizontal-pod-autoscaler-sync-period", "2s".into()),
     ];
     flags.extend(controller(kubeconfig, pair, at.controller_manager));
     files.start("kube-controller-manager", binaries.path("kube-controller-manager"), flags)

@@ -21,8 +21,14 @@ pub async fn install(client: &Client) -> Result<usize, TestbedError> {
 /// The same without the one of this name.
 pub async fn install_without(client: &Client, missing: &str) -> Result<usize, TestbedError> {
     let api: Api<Crd> = Api::all(client.clone());
+    let version =
+        client.apiserver_version().await.map_err(TestbedError::api("the version of the API server"))?;
+    let takes_creation_rules =
+        version.minor.trim_end_matches('+').parse::<u32>().is_ok_and(|minor| minor >= 30);
+    let fitted = |manifest| if takes_creation_rules { manifest } else { without_creation_rules(manifest) };
     let manifests: BTreeMap<String, Value> = kruise_api::crd::all_crds()
         .into_iter()
+        .map(fitted)
         .map(|manifest| (name_of(&manifest).to_owned(), manifest))
         .filter(|(name, _)| name != missing)
         .collect();
@@ -37,6 +43,18 @@ pub async fn install_without(client: &Client, missing: &str) -> Result<usize, Te
     })
     .await?;
     Ok(manifests.len())
+}
+
+/// As the chart renders it for servers that refuse rules about creation alone.
+fn without_creation_rules(mut manifest: Value) -> Value {
+    for version in manifest.pointer_mut("/spec/versions").and_then(Value::as_array_mut).into_iter().flatten()
+    {
+        let rules = version.pointer_mut("/schema/openAPIV3Schema/x-kubernetes-validations");
+        if let Some(rules) = rules.and_then(Value::as_array_mut) {
+            rules.retain(|rule| rule.get("optionalOldSelf").is_none());
+        }
+    }
+    manifest
 }
 
 fn name_of(manifest: &Value) -> &str {

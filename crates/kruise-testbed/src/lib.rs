@@ -8,9 +8,11 @@
 //! [`keeper`] process start the parts, so that they end with us whatever ends us.
 
 pub mod bench;
+mod called;
 mod cargo;
 pub mod certs;
 pub mod chart;
+pub mod checkout;
 pub mod cluster;
 pub mod components;
 mod control_plane;
@@ -19,6 +21,7 @@ pub mod daemon;
 pub mod demo;
 pub mod door;
 mod error;
+pub mod existing;
 pub mod images;
 pub mod keeper;
 mod kubeconfig;
@@ -32,6 +35,8 @@ pub mod simnodes;
 mod slim;
 pub mod up;
 pub mod wait;
+mod webhook_objects;
+mod welcome;
 
 pub use cluster::{Cluster, Options};
 pub use error::TestbedError;

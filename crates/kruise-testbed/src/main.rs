@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
 use kruise_testbed::images::{program, reproduce, shipped};
 use kruise_testbed::simnodes::{self, SimNodes};
-use kruise_testbed::{bench, cluster, demo, keeper, up};
+use kruise_testbed::{bench, cluster, demo, existing, keeper, up};
 
 /// A fifth of the simulated kubelets' CPU went to the system's allocator: they read and write JSON all day.
 #[global_allocator]
@@ -198,7 +198,7 @@ fn log_to_stderr() {
 
 async fn bring_up(arguments: Up) -> anyhow::Result<()> {
     if let (Some(kubeconfig), Some(manager)) = (&arguments.existing, &arguments.manager) {
-        return Ok(up::run_existing(kubeconfig, manager).await?);
+        return Ok(existing::run(kubeconfig, manager).await?);
     }
     let Up { nodes, port, manager, write_kubeconfig, existing: _ } = arguments;
     Ok(up::run(&up::Settings { nodes, port, manager, write_kubeconfig }).await?)

@@ -1,19 +1,20 @@
 //! Running our manager as part of a test cluster.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use kruise_api::names::{APPS_GROUP, NAMESPACE}; // The namespace is where the lease is.
+use kruise_api::names::NAMESPACE; // The namespace is where the lease is.
 
+use crate::called::is_called;
 use crate::chart::{self, Chart};
-use crate::{Cluster, TestbedError, cargo};
+use crate::{Cluster, TestbedError, cargo, pages};
 
 /// Its name among the parts of the cluster.
 pub const PART: &str = "kruise-manager";
@@ -24,9 +25,13 @@ pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";
 /// The template of the chart that says what the manager may do.
 const ROLES: &str = "templates/rbac.yaml";
 
-/// A slow machine needs a while from the start of a process to its first answer.
-const CALLED_TRIES: u32 = 240;
-const CALLED_LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Ports that the manager of one cluster has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    pub webhook: u16,
+    pub metrics: u16,
+    pub health: u16,
+}
 
 /// A manager that acts on one namespace only, for a test that starts and kills it as it likes.
 pub struct Own<'a> {
@@ -73,45 +78,26 @@ pub async fn start(cluster: &Cluster, program: &Path, extra: &[String]) -> Resul
     cluster.spawn(PART, program.to_owned(), args)
 }
 
-/// As [`start`], with webhooks; returns when the API server asks it about objects of its kinds.
+/// As [`start`], with everything that it serves; returns when the API server calls it.
 pub async fn start_called(cluster: &Cluster, program: &Path, extra: &[String]) -> Result<u32, TestbedError> {
-    let port = free_port()?;
     let kubeconfig = authorize(cluster, gates_of(extra)).await?;
-    let mut args = args_with_webhooks(&kubeconfig, port);
+    let ports = cluster.manager_ports();
+    let mut args = vec!["--kubeconfig".to_owned(), kubeconfig.display().to_string()];
+    args.push(format!("--metrics-addr=127.0.0.1:{}", ports.metrics));
+    args.push(format!("--health-probe-addr=127.0.0.1:{}", ports.health));
+    args.extend(webhook_args(ports.webhook));
     args.extend_from_slice(extra);
     let id = cluster.spawn(PART, program.to_owned(), args)?;
-    until_called(&cluster.client()).await?;
+    let client = cluster.client();
+    // It says that it is ready when it has written all configurations; then the API server has to see them.
+    cluster.until(PART, || is_ready(ports.health)).await?;
+    cluster.until(PART, || is_called(&client)).await?;
     Ok(id)
 }
 
-/// Until the API server has seen the manager's configurations, nobody calls it: an object that only its rules refuse tells.
-async fn until_called(client: &Client) -> Result<(), TestbedError> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(APPS_GROUP, "v1beta1", "CloneSet"));
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &kind);
-    let labels = json!({"app": "probe"});
-    let main = json!({"name": "main", "image": "x", "ports": [{"containerPort": 70_000}]});
-    let probe = json!({
-        "apiVersion": format!("{APPS_GROUP}/v1beta1"), "kind": "CloneSet", "metadata": {"name": "probe"},
-        "spec": {
-            "replicas": 0, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}},
-        },
-    });
-    let probe: DynamicObject =
-        serde_json::from_value(probe).map_err(|error| TestbedError::Unfit(error.to_string()))?;
-    let try_only = PostParams { dry_run: true, ..PostParams::default() };
-    let mut last = String::new();
-    for _ in 0..CALLED_TRIES {
-        last = match api.create(&try_only, &probe).await {
-            Err(kube::Error::Api(status)) if status.message.contains("vcloneset.kb.io") => {
-                return Ok(());
-            }
-            Ok(_) => "it was let through".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        tokio::time::sleep(CALLED_LOOK_EVERY).await;
-    }
-    Err(TestbedError::Unfit(format!("the manager's webhooks were never called: {last}")))
+async fn is_ready(health: u16) -> Result<(), String> {
+    let answer = pages::ask(health, "/readyz").await.map_err(|error| error.to_string())?;
+    if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(answer) }
 }
 
 fn gates_of(extra: &[String]) -> &str {
@@ -144,19 +130,39 @@ pub fn args(kubeconfig: &Path) -> Vec<String> {
 pub fn args_with_webhooks(kubeconfig: &Path, port: u16) -> Vec<String> {
     let mut args = args(kubeconfig);
     args.retain(|arg| !arg.starts_with("--webhook-port"));
-    args.extend([
-        format!("--webhook-port={port}"),
-        "--webhook-host=127.0.0.1".to_owned(),
-        "--webhook-cert-writer=secret".to_owned(),
-    ]);
+    args.extend(webhook_args(port));
     args
 }
 
-/// A port that nobody listens on at the moment.
+/// Webhooks on loopback, with certificates where a manager inside of a cluster keeps them.
+fn webhook_args(port: u16) -> [String; 3] {
+    [
+        format!("--webhook-port={port}"),
+        "--webhook-host=127.0.0.1".to_owned(),
+        "--webhook-cert-writer=secret".to_owned(),
+    ]
+}
+
+/// Ports above those that the kernel gives to outgoing connections: one that is free now is not taken by the next connection.
+const PORTS: Range<u16> = 61_000..65_500;
+
+/// A port that nobody listens on, and that this process gives to nobody else.
 pub fn free_port() -> Result<u16, TestbedError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address.map(|address| address.port()).map_err(TestbedError::io("finding a free port"))
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Each process begins elsewhere.
+    let first = std::process::id().wrapping_mul(97) % count;
+    for _ in 0..count {
+        let place = (first + GIVEN.fetch_add(1, Ordering::Relaxed)) % count;
+        let port = PORTS.start + u16::try_from(place).unwrap_or_default();
+        if [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED]
+            .iter()
+            .all(|one| TcpListener::bind((*one, port)).is_ok())
+        {
+            return Ok(port);
+        }
+    }
+    Err(TestbedError::io("finding a free port")(std::io::ErrorKind::AddrInUse.into()))
 }
 
 /// Makes sure that the manager's namespace exists.

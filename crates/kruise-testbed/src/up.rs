@@ -1,11 +1,16 @@
 //! `make run`: a cluster to play with, and what a newcomer needs to know about it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use kube::Client;
+use kruise_sim::kubelet::{Behaviour, Which};
 
+use crate::provisioner::{self, Provisioner};
 use crate::simnodes::{self, SimNodes};
-use crate::{Cluster, Options, TestbedError, cluster, crds, manager};
+use crate::{Cluster, Options, TestbedError, crds, manager, welcome};
+
+/// The image of the job in `examples/`.
+const ENDING_IMAGE: &str = "busybox:1.36";
 
 /// What to bring up.
 #[derive(Debug, Clone)]
@@ -28,49 +33,30 @@ pub async fn run(settings: &Settings) -> Result<(), TestbedError> {
     }
 }
 
-/// Runs the manager against the cluster of a kubeconfig until Ctrl-C.
-pub async fn run_existing(kubeconfig: &Path, manager: &Path) -> Result<(), TestbedError> {
-    let client = cluster::client(kubeconfig, "kruise-testbed").await?;
-    let server = client.apiserver_version().await.map_err(TestbedError::api("its version"))?;
-    say(&format!("found Kubernetes {}", server.git_version));
-    install_crds(&client).await?;
-    manager::namespace(&client).await?;
-    let mut child = tokio::process::Command::new(manager)
-        .args(manager::args(kubeconfig))
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(TestbedError::io(format!("starting {}", manager.display())))?;
-    say("the manager runs against your cluster; Ctrl-C stops it and changes nothing else");
-    tokio::select! {
-        biased;
-        result = interrupt() => result,
-        status = child.wait() => {
-            let status = status.map_err(TestbedError::io("waiting for the manager"))?;
-            Err(TestbedError::Unfit(format!("the manager ended ({status}); its messages are above")))
-        }
-    }
-}
-
 async fn bring_up(settings: &Settings) -> Result<(), TestbedError> {
     let started = std::time::Instant::now();
     let cluster = Cluster::start(Options { port: settings.port, ..Options::default() }).await?;
     say(&format!("control plane ready ({:.1} s)", started.elapsed().as_secs_f64()));
     let nodes = SimNodes::start(cluster.client_named(simnodes::USER_AGENT).await?, settings.nodes).await?;
     say(&format!("{} simulated nodes registered", nodes.names().len()));
-    install_crds(&cluster.client()).await?;
+    // No program runs on a simulated node: the one of the job in examples/ would never end by itself.
+    let ending = Which { image: Some(ENDING_IMAGE.to_owned()), ..Which::default() };
+    nodes.rule(ending, Behaviour::Exits { exit_code: 0, after: Duration::from_secs(2) });
+    let _volumes = Provisioner::start(cluster.client_named(provisioner::USER_AGENT).await?).await?;
+    let count = crds::install(&cluster.client()).await?;
+    say(&format!("{count} CRDs installed"));
     if let Some(manager) = &settings.manager {
-        manager::start(&cluster, manager, &[]).await?;
-        say("manager started");
+        manager::start_called(&cluster, manager, &[]).await?;
+        say(&format!(
+            "manager ready, and called by the API server ({:.1} s)",
+            started.elapsed().as_secs_f64()
+        ));
     }
-    let shown = KubeconfigCopy::make(&cluster, settings.write_kubeconfig.as_deref())?;
-    welcome(&cluster, &shown.path);
+    let wanted = settings.write_kubeconfig.as_deref();
+    let _copy = wanted.map(|path| KubeconfigCopy::make(&cluster, path)).transpose()?;
+    let ports = settings.manager.is_some().then(|| cluster.manager_ports());
+    println!("{}", welcome::text(&cluster, ports)?);
     watch_parts(&cluster).await
-}
-
-async fn install_crds(client: &Client) -> Result<(), TestbedError> {
-    let count = crds::install(client).await?;
-    say(&format!("{count} custom resource definitions installed"));
-    Ok(())
 }
 
 /// Returns only when a part ends that should not.
@@ -88,7 +74,7 @@ async fn watch_parts(cluster: &Cluster) -> Result<(), TestbedError> {
 }
 
 /// Ctrl-C and a polite kill both mean: stop everything that was started here.
-async fn interrupt() -> Result<(), TestbedError> {
+pub(crate) async fn interrupt() -> Result<(), TestbedError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(TestbedError::io("waiting for signals"))?;
     tokio::select! {
@@ -100,50 +86,32 @@ async fn interrupt() -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Removed when the cluster goes, so that nobody finds a dead one.
+/// Where `make demo` finds the cluster that was started last. Removed when the cluster goes, so that nobody finds a dead one.
 struct KubeconfigCopy {
     path: PathBuf,
-    is_copy: bool,
+    text: Vec<u8>,
 }
 
 impl KubeconfigCopy {
-    fn make(cluster: &Cluster, wanted: Option<&Path>) -> Result<Self, TestbedError> {
-        let Some(path) = wanted else {
-            return Ok(Self { path: cluster.kubeconfig().to_owned(), is_copy: false });
-        };
-        std::fs::copy(cluster.kubeconfig(), path)
-            .map_err(TestbedError::io(format!("writing {}", path.display())))?;
-        Ok(Self { path: path.to_owned(), is_copy: true })
+    fn make(cluster: &Cluster, path: &Path) -> Result<Self, TestbedError> {
+        let writing = || TestbedError::io(format!("writing {}", path.display()));
+        let text = std::fs::read(cluster.kubeconfig()).map_err(writing())?;
+        std::fs::write(path, &text).map_err(writing())?;
+        Ok(Self { path: path.to_owned(), text })
     }
 }
 
 impl Drop for KubeconfigCopy {
     fn drop(&mut self) {
-        if self.is_copy
-            && let Err(error) = std::fs::remove_file(&self.path)
-        {
+        // A cluster that was started later may have put its own there.
+        let is_ours = std::fs::read(&self.path).is_ok_and(|text| text == self.text);
+        if is_ours && let Err(error) = std::fs::remove_file(&self.path) {
             eprintln!("[testbed] {} was not removed: {error}", self.path.display());
         }
     }
 }
 
-fn welcome(cluster: &Cluster, kubeconfig: &Path) {
-    println!(
-        "\nA real Kubernetes is running, and Kruise with it.\n\n  \
-         export KUBECONFIG={}\n  \
-         alias kubectl={}\n\n\
-         Try\n  \
-         make demo                       a CloneSet is rolled out in place (in another terminal)\n  \
-         kubectl get nodes               the simulated nodes\n  \
-         kubectl explain cloneset.spec   what can be said about a CloneSet\n\n\
-         Logs   {}\n\
-         Stop   Ctrl-C; nothing is left behind\n",
-        kubeconfig.display(),
-        cluster.kubectl().display(),
-        cluster.log_dir().display(),
-    );
-}
-
-fn say(words: &str) {
+/// A line of progress, apart from what others may read from standard output.
+pub(crate) fn say(words: &str) {
     eprintln!("[testbed] {words}");
 }

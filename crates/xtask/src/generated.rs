@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::Context;
 use kruise_api::crd::all_crds;
-use kruise_manager::gates::{self, Stage, State};
+use kruise_api::names::NAMESPACE;
+use kruise_manager::gates::{Gate, Stage, Switch};
 use kruise_manager::permissions::{Names, Role, Use, When, uses};
 use kruise_manager::{METRICS, configuration, uninstall_checked};
 use serde_json::{Value, json};
@@ -33,10 +34,8 @@ pub fn run(arguments: &Gen) -> anyhow::Result<()> {
         ("charts/kruise/files/webhooks.yaml", webhooks()),
         ("charts/kruise/files/permissions.yaml", permissions()),
     ] {
-        let text = format!(
-            "# Written by `make gen` from the tables in crates/kruise-manager. Do not edit.\n{}",
-            yaml(&value)
-        );
+        let text =
+            format!("# Written by `make gen` from the tables of the code. Do not edit.\n{}", yaml(&value));
         settle(path, &text, arguments)?;
     }
     for (path, part) in [
@@ -70,20 +69,28 @@ fn replaced(document: &str, part: &str) -> anyhow::Result<String> {
 }
 
 fn gates_of_the_chart() -> Value {
-    let known = gates::table().map(|gate| {
+    let known = Gate::ALL.iter().map(|gate| gate.about()).map(|gate| {
         let stage = match gate.stage {
             Stage::Alpha => "AllAlpha",
             Stage::Beta => "AllBeta",
         };
-        let fields = json!({"stage": stage, "default": gate.default == State::On});
+        let fields = json!({"stage": stage, "default": gate.default == Switch::On});
         (gate.name.to_owned(), fields)
     });
-    let needs = gates::dependents().map(|(gate, others)| json!({"gate": gate, "off": others}));
+    let needs = Gate::ALL.iter().filter_map(|gate| {
+        let depends = |other: &&Gate| other.about().needs.contains(gate);
+        let others: Vec<&str> = Gate::ALL.iter().filter(depends).map(|other| other.about().name).collect();
+        (!others.is_empty()).then(|| json!({"gate": gate.about().name, "off": others}))
+    });
     json!({"known": known.collect::<serde_json::Map<_, _>>(), "needs": needs.collect::<Vec<_>>()})
 }
 
 fn webhooks() -> Value {
-    json!({"mutating": configuration::mutating(), "validating": configuration::validating()})
+    json!({
+        "live": configuration::live(),
+        "mutating": configuration::mutating(NAMESPACE),
+        "validating": configuration::validating(NAMESPACE),
+    })
 }
 
 fn permissions() -> Value {
@@ -107,8 +114,8 @@ fn permissions() -> Value {
 fn rule(one: &Use) -> Value {
     let (gate, unless, value) = match one.when {
         When::Always => ("", "", ""),
-        When::Gate(gate) => (gate, "", ""),
-        When::Unless(gate) => ("", gate, ""),
+        When::Gate(gate) => (gate.about().name, "", ""),
+        When::Unless(gate) => ("", gate.about().name, ""),
         When::Value(value) => ("", "", value),
     };
     json!({
@@ -129,12 +136,12 @@ fn permission_table() -> String {
         let reach = match one.names {
             Names::Any => one.role.reach().to_owned(),
             Names::Only(names) => format!("{}: only `{}`", one.role.reach(), names.join("`, `")),
-            Names::ConvertedDefinitions => "our definitions that convert by webhook".to_owned(),
+            Names::ConvertedDefinitions => "Kruise CRDs with a conversion webhook".to_owned(),
         };
         let granted = match one.when {
             When::Always => "always".to_owned(),
-            When::Gate(gate) => format!("gate `{gate}`"),
-            When::Unless(gate) => format!("without gate `{gate}`"),
+            When::Gate(gate) => format!("gate `{}`", gate.about().name),
+            When::Unless(gate) => format!("without gate `{}`", gate.about().name),
             When::Value(value) => format!("value `{value}`"),
         };
         for verb in &one.verbs {
@@ -154,25 +161,26 @@ fn flags() -> String {
 fn metric_table() -> String {
     let mut lines = vec!["| name | type | labels | meaning |\n|---|---|---|---|".to_owned()];
     for one in METRICS {
-        lines.push(format!("| `{}` | {} | {} | {} |", one.name, one.kind, one.labels, one.help));
+        lines.push(format!("| `{}` | {} | {} | {} |", one.name, one.kind, one.labels.join(", "), one.help));
     }
     lines.join("\n") + "\n"
 }
 
 fn gate_table() -> String {
-    let mut lines =
-        vec!["| gate | stage | default | off whenever one of these is off |\n|---|---|---|---|".to_owned()];
-    for gate in gates::table() {
+    let mut lines = vec!["| gate | stage | default | needs | meaning |\n|---|---|---|---|---|".to_owned()];
+    for gate in Gate::ALL.iter().map(|gate| gate.about()) {
         let stage = match gate.stage {
             Stage::Alpha => "alpha",
             Stage::Beta => "beta",
         };
-        let default = if gate.default == State::On { "on" } else { "off" };
-        let needed: Vec<String> = gates::dependents()
-            .filter(|(_, others)| others.contains(&gate.name))
-            .map(|(needed, _)| format!("`{needed}`"))
-            .collect();
-        lines.push(format!("| `{}` | {stage} | {default} | {} |", gate.name, needed.join(", ")));
+        let default = match gate.default {
+            Switch::On => "on",
+            Switch::Off => "off",
+        };
+        let needs: Vec<String> =
+            gate.needs.iter().map(|needed| format!("`{}`", needed.about().name)).collect();
+        let (name, needs, meaning) = (gate.name, needs.join(", "), gate.meaning);
+        lines.push(format!("| `{name}` | {stage} | {default} | {needs} | {meaning} |"));
     }
     lines.join("\n") + "\n"
 }

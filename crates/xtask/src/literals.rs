@@ -1,5 +1,8 @@
-//! The string literals of a Rust file. No parser: comments, strings and characters are told apart, and braces are
-//! counted to know what belongs to `#[cfg(test)]`.
+//! The string literals of a Rust file.
+
+use std::str::FromStr;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// One literal, as written between its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,119 +14,76 @@ pub struct Literal {
     pub is_test: bool,
 }
 
-/// All literals of a file in their order.
-pub fn literals(source: &str) -> Vec<Literal> {
-    let mut scanner = Scanner { rest: source, ..Scanner::default() };
-    while let Some(next) = scanner.rest.chars().next() {
-        scanner.step(next);
-    }
-    scanner.found
+/// All literals of a file in their order. Comments for documentation are not among them.
+pub fn literals(source: &str) -> anyhow::Result<Vec<Literal>> {
+    let tokens = TokenStream::from_str(source).map_err(|error| anyhow::anyhow!("not Rust: {error}"))?;
+    let mut found = Vec::new();
+    collect(tokens, Place::Product, &mut found);
+    Ok(found)
 }
 
-const TEST: &str = "#[cfg(test)]";
-
-#[derive(Default)]
-struct Scanner<'a> {
-    rest: &'a str,
-    found: Vec<Literal>,
-    /// Lines before the rest.
-    lines: usize,
-    /// Last character that was neither white space nor comment.
-    before: char,
-    depth: usize,
-    /// An item for tests begins; it ends with `;` or its block.
-    is_announced: bool,
-    /// Depth at which the block for tests stands.
-    test: Option<usize>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Product,
+    Test,
 }
 
-impl Scanner<'_> {
-    fn step(&mut self, next: char) {
-        if self.rest.starts_with("//") {
-            self.skip(self.rest.find('\n').unwrap_or(self.rest.len()));
-        } else if self.rest.starts_with("/*") {
-            self.skip(self.rest.find("*/").map_or(self.rest.len(), |end| end + 2));
-        } else if self.rest.starts_with(TEST) {
-            self.is_announced = true;
-            self.skip(TEST.len());
-        } else if let Some((open, close)) = quotes(self.rest, self.before) {
-            self.literal(open, &close);
-        } else if next == '\'' {
-            self.skip(character(self.rest));
-            self.before = next;
-        } else {
-            self.brace(next);
-            if !next.is_whitespace() {
-                self.before = next;
+fn collect(tokens: TokenStream, place: Place, found: &mut Vec<Literal>) {
+    let mut before = None;
+    // An item for tests begins with its attribute; it ends with `;` or its block.
+    let mut is_announced = false;
+    for token in tokens {
+        match &token {
+            TokenTree::Literal(literal) => {
+                found.extend(text(&literal.to_string()).map(|text| Literal {
+                    line: literal.span().start().line,
+                    text: text.to_owned(),
+                    is_assigned: before == Some('='),
+                    is_test: place == Place::Test,
+                }));
             }
-            self.skip(next.len_utf8());
-        }
-    }
-
-    fn literal(&mut self, open: usize, close: &str) {
-        let inner = self.rest.get(open..).unwrap_or_default();
-        let mut length = 0;
-        while let Some(left) = inner.get(length..).filter(|left| !left.is_empty() && !left.starts_with(close))
-        {
-            let escaped = close == "\"" && left.starts_with('\\');
-            length += left.chars().take(if escaped { 2 } else { 1 }).map(char::len_utf8).sum::<usize>();
-        }
-        self.found.push(Literal {
-            line: self.lines + 1,
-            text: inner.get(..length).unwrap_or_default().to_owned(),
-            is_assigned: self.before == '=',
-            is_test: self.test.is_some(),
-        });
-        self.before = '"';
-        self.skip((open + length + close.len()).min(self.rest.len()));
-    }
-
-    fn brace(&mut self, next: char) {
-        match next {
-            '{' => {
-                if std::mem::take(&mut self.is_announced) && self.test.is_none() {
-                    self.test = Some(self.depth);
-                }
-                self.depth += 1;
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                let is_test = std::mem::take(&mut is_announced);
+                collect(group.stream(), if is_test { Place::Test } else { place }, found);
             }
-            '}' => {
-                self.depth = self.depth.saturating_sub(1);
-                self.test = self.test.filter(|test| *test != self.depth);
-            }
-            ';' => self.is_announced = false,
-            _ => {}
+            TokenTree::Group(group) if before == Some('#') => match attribute(&group.stream()) {
+                Attribute::Test => is_announced = true,
+                // What the compiler makes of `///` and `//!`.
+                Attribute::Doc => {}
+                Attribute::Other => collect(group.stream(), place, found),
+            },
+            TokenTree::Group(group) => collect(group.stream(), place, found),
+            TokenTree::Punct(punct) if punct.as_char() == ';' => is_announced = false,
+            TokenTree::Punct(_) | TokenTree::Ident(_) => {}
         }
-    }
-
-    fn skip(&mut self, bytes: usize) {
-        let (passed, rest) = self.rest.split_at(bytes);
-        self.lines += passed.matches('\n').count();
-        self.rest = rest;
+        before = match token {
+            TokenTree::Punct(punct) if punct.as_char() == '!' && before == Some('#') => before, // `#![…]`
+            TokenTree::Punct(punct) => Some(punct.as_char()),
+            TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Literal(_) => None,
+        };
     }
 }
 
-/// How many bytes open the literal that begins here, and what closes it.
-fn quotes(rest: &str, before: char) -> Option<(usize, String)> {
-    if rest.starts_with('"') {
-        return Some((1, "\"".to_owned()));
-    }
-    let raw = rest.strip_prefix('r').filter(|_| !before.is_alphanumeric() && before != '_')?;
-    let hashes = raw.len() - raw.trim_start_matches('#').len();
-    let is_raw = raw.get(hashes..).is_some_and(|text| text.starts_with('"'));
-    is_raw.then(|| (hashes + 2, format!("\"{}", "#".repeat(hashes))))
+enum Attribute {
+    Test,
+    Doc,
+    Other,
 }
 
-/// Length of a character, or of the quote of a lifetime.
-fn character(rest: &str) -> usize {
-    let mut chars = rest.char_indices().skip(1);
-    match chars.next() {
-        Some((_, '\\')) => {
-            let tail = rest.get(3..).unwrap_or_default();
-            tail.find('\'').map_or(1, |end| end + 4)
-        }
-        Some(_) => chars.next().filter(|(_, close)| *close == '\'').map_or(1, |(end, _)| end + 1),
-        None => 1,
+fn attribute(tokens: &TokenStream) -> Attribute {
+    let is_doc = matches!(tokens.clone().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc");
+    if is_doc {
+        return Attribute::Doc;
     }
+    let words: String = tokens.to_string().split_whitespace().collect();
+    if words == "cfg(test)" { Attribute::Test } else { Attribute::Other }
+}
+
+/// What is between the quotes of a string, raw or not; nothing for numbers and characters.
+fn text(literal: &str) -> Option<&str> {
+    let (prefix, rest) = literal.split_once('"')?;
+    let is_string = prefix.chars().all(|one| matches!(one, 'b' | 'c' | 'r' | '#'));
+    rest.rsplit_once('"').filter(|_| is_string).map(|(text, _)| text)
 }
 
 #[cfg(test)]
@@ -140,6 +100,7 @@ mod tests {
             fn after() { i("after") }
         "##;
         let found: Vec<_> = literals(source)
+            .unwrap()
             .into_iter()
             .map(|one| (one.text, one.line, one.is_assigned, one.is_test))
             .collect();

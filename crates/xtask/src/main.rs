@@ -3,9 +3,12 @@
 mod arch;
 mod crds;
 mod deny;
+mod files;
 mod generated;
 mod literals;
+mod paths;
 mod play;
+mod rules;
 mod test;
 mod wire;
 mod yaml;
@@ -32,12 +35,16 @@ enum Chore {
     },
     /// Check that every crate depends only on what its room allows, and that wire words stand in kruise-api only
     Arch,
+    /// Check that no file names a path outside the repository, and that links in documents lead somewhere
+    Paths,
     /// Check licences, sources and banned crates of all dependencies
     Deny,
     /// Write the custom resource definitions
     Crds(crds::Crds),
     /// Write everything that is generated: definitions, the chart's roles, gates and webhooks, tables in the documents
     Gen(generated::Gen),
+    /// Show how many rules of the specification have a test that names them
+    Rules(rules::Rules),
     /// Start a cluster and the manager
     Run(play::Run),
     /// Roll out a sample on the running cluster
@@ -60,11 +67,13 @@ fn run(chore: Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Test { only } => test::run(only),
         Chore::Arch => arch::check().and_then(|()| wire::check()),
+        Chore::Paths => paths::check(),
         Chore::Deny => deny::check(),
         Chore::Crds(arguments) => crds::run(&arguments),
         Chore::Gen(arguments) => {
             crds::run(&crds::Crds { check: arguments.check }).and_then(|()| generated::run(&arguments))
         }
+        Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Run(arguments) => play::run(&arguments),
         Chore::Demo => play::demo(),
         Chore::Bench(arguments) => play::bench(&arguments),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{arch, cargo, crds, generated, wire};
+use crate::{arch, cargo, crds, generated, paths, wire};
 
 /// Crates whose tests need a cluster; all others are unit tests.
 const CLUSTER: &str = "control-plane-tests";
@@ -66,6 +66,7 @@ impl Part {
             Self::Check => vec![
                 ("format", || tool(cargo().args(["fmt", "--all", "--check"]))),
                 ("architecture", || arch::check().and_then(|()| wire::check()).map(|()| Counts::default())),
+                ("paths and links", || paths::check().map(|()| Counts::default())),
                 ("custom resource definitions", || crds::check().map(|()| Counts::default())),
                 ("chart and documents", || generated::check().map(|()| Counts::default())),
                 ("clippy", || {
@@ -82,7 +83,8 @@ impl Part {
             ],
             Self::Unit => vec![("unit and property tests", || {
                 let mut all = cargo();
-                all.args(["test", "--workspace", "--exclude", CLUSTER, "--exclude", NODE]);
+                // One crate with a failing test hides none of the others.
+                all.args(["test", "--no-fail-fast", "--workspace", "--exclude", CLUSTER, "--exclude", NODE]);
                 // One run of a change is like the next; other seeds are tried by hand: PROPTEST_RNG_SEED=… make test-unit.
                 if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
                     all.env("PROPTEST_RNG_SEED", "20261115");

@@ -24,7 +24,7 @@ const OURS: &str = "kruise.io/";
 const TESTBED: &str = "testbed.kruise.io/";
 
 /// Words that are also something else: operations and failure policies of webhooks, a protocol, names of gates.
-const AMBIGUOUS: [&str; 5] = ["UPDATE", "DELETE", "Fail", "TCP", "SidecarTerminator"];
+const AMBIGUOUS: [&str; 6] = ["UPDATE", "DELETE", "Fail", "Ignore", "TCP", "SidecarTerminator"];
 
 /// Fails with every word that stands in the wrong place.
 pub fn check() -> anyhow::Result<()> {
@@ -34,7 +34,8 @@ pub fn check() -> anyhow::Result<()> {
         for package in crates {
             for file in sources(&root().join("crates").join(package).join("src"))? {
                 let text = fs::read_to_string(&file)?;
-                for literal in literals(&text).iter().filter(|literal| !literal.is_test) {
+                let found = literals(&text).with_context(|| file.display().to_string())?;
+                for literal in found.iter().filter(|literal| !literal.is_test) {
                     let is_ours = literal.text.contains(OURS) && !literal.text.starts_with(TESTBED);
                     if is_ours || (is_shipped && words.contains(&literal.text)) {
                         let place = file.strip_prefix(root()).unwrap_or(&file).display();
@@ -57,7 +58,8 @@ fn words() -> anyhow::Result<BTreeSet<String>> {
     let mut words = BTreeSet::new();
     for file in sources(&root().join(DECLARED))? {
         let text = fs::read_to_string(&file)?;
-        let assigned = literals(&text).into_iter().filter(|literal| !literal.is_test && literal.is_assigned);
+        let found = literals(&text).with_context(|| file.display().to_string())?;
+        let assigned = found.into_iter().filter(|literal| !literal.is_test && literal.is_assigned);
         words.extend(assigned.map(|literal| literal.text).filter(|word| is_telling(word)));
     }
     for word in AMBIGUOUS {

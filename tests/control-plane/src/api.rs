@@ -2,13 +2,13 @@
 //!
 //! In a cluster of its own without a manager: what is refused here is refused when no manager runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use futures::future::ready;
 use futures::{StreamExt, stream};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd;
-use kruise_testbed::{Cluster, Options, crds};
+use kruise_testbed::{Cluster, Options, checkout, crds};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt};
@@ -165,7 +165,7 @@ fn merged(base: &Value, change: &Value) -> Value {
 }
 
 fn tables() -> Vec<Table> {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/kruise-api/testdata/cel");
+    let folder = checkout::root().join("crates/kruise-api/testdata/cel");
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();

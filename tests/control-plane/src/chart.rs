@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use kruise_api::names::NAMESPACE;
 use kruise_manager::configuration;
 use kruise_testbed::chart::Chart;
 
 /// Rendered without the definitions: they are a file each, and 600 KB.
 const WITHOUT_DEFINITIONS: &str = "--set=crds.managed=false";
+/// As where they are looked up and exist.
+const WITH_POD_ENTRIES: &str = "--set=webhookConfiguration.renderPodEntries=true";
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/chart").join(name)
@@ -74,15 +77,21 @@ async fn ch_b7_values_of_the_original_are_accepted_and_mistakes_refused() {
         ("manager.replicas=two", "want integer"),
         ("webhookConfiguration.timeoutSeconds=60", "maximum"),
         ("manager.webhook.port=99999", "maximum"),
-        (
-            "featureGates=EnhancedLivenessProbeGate=true",
-            "unrecognized feature gate: EnhancedLivenessProbeGate",
-        ),
     ] {
         let output = chart.render(&["--set", mistake]).await.unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && error.contains(words), "{mistake}: {error}");
     }
+}
+
+/// F14: an unknown gate is passed on to the manager, which reports it, and the other gates count.
+#[tokio::test]
+async fn install_f14_unknown_gates_are_installed_all_the_same() {
+    let gates = "--set=featureGates=UnusedFeature=false\\,PodWebhook=maybe\\,KruiseDaemon=false";
+    let text = render(&[WITHOUT_DEFINITIONS, gates, WITH_POD_ENTRIES]).await;
+    let flag = "--feature-gates=UnusedFeature=false,PodWebhook=maybe,KruiseDaemon=false";
+    assert!(text.contains(flag), "{text}");
+    assert!(text.contains("mpod.kb.io") && !text.contains("kruise-daemon-config"), "{text}");
 }
 
 /// T4, T9, T12, T20, F25 and 2.2: the names that users and tools know.
@@ -144,7 +153,7 @@ async fn gates_leave_out_exactly_their_part() {
     let alpha = render(&[WITHOUT_DEFINITIONS, "--set=featureGates=AllAlpha=true"]).await;
     assert_eq!(without(&alpha), Vec::<String>::new());
     assert!(alpha.contains("pods/resize") && !render(&[WITHOUT_DEFINITIONS]).await.contains("pods/resize"));
-    let quiet = render(&[WITHOUT_DEFINITIONS, "--set=featureGates=PodWebhook=false"]).await;
+    let quiet = render(&[WITHOUT_DEFINITIONS, "--set=featureGates=PodWebhook=false", WITH_POD_ENTRIES]).await;
     assert!(!quiet.contains("mpod.kb.io") && quiet.contains("mcloneset.kb.io"));
     let without_daemon =
         render(&[WITHOUT_DEFINITIONS, "--set-string=featureGates=KruiseDaemon= false"]).await;
@@ -177,15 +186,35 @@ async fn ch_b3_in_5_definitions_follow_namespace_and_annotations() {
 /// IN-6: an entry that calls a path which is not served would be without effect.
 #[tokio::test]
 async fn in_6_paths_of_the_chart_are_those_of_the_program() {
-    let text = render(&["--show-only=templates/webhooks.yaml"]).await;
+    let text = render(&["--show-only=templates/webhooks.yaml", WITH_POD_ENTRIES]).await;
     let mut rendered: Vec<&str> =
         text.lines().filter_map(|line| line.trim().strip_prefix("path: ")).collect();
-    let entries = [configuration::mutating(), configuration::validating()].concat();
+    let entries = [configuration::mutating(NAMESPACE), configuration::validating(NAMESPACE)].concat();
     let mut known: Vec<&str> =
         entries.iter().filter_map(|entry| entry.pointer("/clientConfig/service/path")?.as_str()).collect();
     rendered.sort_unstable();
     known.sort_unstable();
     assert_eq!(rendered, known);
+}
+
+/// 16.11: rules about creation alone are for servers that take them.
+#[tokio::test]
+async fn definitions_for_older_servers_have_no_rule_that_those_refuse() {
+    let definitions = "--show-only=templates/crds.yaml";
+    let older = render(&[definitions, "--kube-version=1.29.6"]).await;
+    let newer = render(&[definitions]).await;
+    assert!(!older.contains("optionalOldSelf") && !older.contains("oldSelf.hasValue"));
+    assert_eq!(newer.matches("optionalOldSelf: true").count(), 4);
+    assert_eq!(newer.lines().count(), older.lines().count() + 4 * 4, "nothing else is missing");
+}
+
+/// 16.15, 16.16: only the manager says which pods are asked about; what is rendered is wide, and says what a rollback has to remove.
+#[tokio::test]
+async fn entries_about_pods_are_rendered_wide_or_not_at_all() {
+    let only = "--show-only=templates/webhooks.yaml";
+    assert!(!render(&[only]).await.contains("mpod.kb.io"));
+    let wide = render(&[only, WITH_POD_ENTRIES]).await;
+    assert!(wide.contains("    objectSelector: {}\n    matchConditions: []\n"), "{wide}");
 }
 
 /// CH-B4, F22: nothing that the restricted level forbids.
@@ -205,6 +234,28 @@ async fn ch_b4_install_f22_manager_is_restricted() {
     }
 }
 
+/// IN-7: with a repository and a pull secret of one's own, nothing is pulled from elsewhere.
+#[tokio::test]
+async fn in_7_every_image_comes_from_the_repository_that_is_given() {
+    let repository = ["--set=manager.image.repository=mirror/kruise", "--set=imagePullSecrets[0].name=pull"];
+    let pulled = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim);
+        lines
+            .filter_map(|line| line.strip_prefix("image: "))
+            .map(|one| one.trim_matches('"').to_owned())
+            .collect()
+    };
+    let text = render(&[&[WITHOUT_DEFINITIONS], &repository[..]].concat()).await;
+    let images = pulled(&text);
+    assert_eq!(images.len(), 2, "manager and hook: {images:?}");
+    assert!(images.iter().all(|image| image.starts_with("mirror/kruise:")), "{images:?}");
+    assert_eq!(text.matches("      imagePullSecrets:\n        - name: pull\n").count(), 2);
+
+    let hook = ["--set=helmHooks.image.repository=mirror/hook", "--set=helmHooks.image.tag=v1"];
+    let both = pulled(&render(&[&[WITHOUT_DEFINITIONS], &repository[..], &hook[..]].concat()).await);
+    assert!(both.contains(&"mirror/hook:v1".to_owned()) && both.len() == 2, "{both:?}");
+}
+
 /// What documents, dashboards and users of the original rely on, each as the text that makes it so.
 #[tokio::test]
 async fn claims_of_the_guides_hold_in_the_rendering() {
@@ -221,7 +272,7 @@ async fn claims_of_the_guides_hold_in_the_rendering() {
         ("install/T13", "        port: 443\n"),
         ("install/T16 install/F37", "    timeoutSeconds: 30\n"),
         ("install/T23 install/F21 CH-B2", "    - ports:\n        - port: 9876\n"),
-        ("install/F24 IN-7", "      imagePullSecrets:\n        - name: pull\n"),
+        ("install/F24", "      imagePullSecrets:\n        - name: pull\n"),
         ("install/F27", "            - --logging-format=json\n"),
         ("install/F4", "    shortNames:\n      - clone\n"),
         ("install/F4", "    shortNames:\n      - sts\n      - asts\n"),
@@ -247,6 +298,15 @@ async fn claims_of_the_guides_hold_in_the_rendering() {
         ("UN-2", "        - name: pre-delete-job\n"),
     ] {
         assert!(text.contains(needed), "{claim}: {needed:?} is not in the rendering");
+    }
+    for line in
+        ["helm.sh/hook: pre-delete\n", "helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded\n"]
+    {
+        assert_eq!(
+            text.matches(line).count(),
+            4,
+            "CH-B8: nothing of a failed hook stands in the way: {line}"
+        );
     }
     let objects = render(&[WITHOUT_DEFINITIONS]).await;
     for (claim, forbidden) in [("install/T8", "initContainers"), ("CH-B5", "imagePullPolicy: Always")] {

@@ -29,8 +29,8 @@ fn candidate(test: &Scratch, name: &str) -> u32 {
 async fn until_stands_by(test: &Scratch, name: &str) {
     let log = test.shared.cluster.log_dir().join(format!("{}.log", part(test, name)));
     let start = Instant::now();
-    while !std::fs::read_to_string(&log).unwrap_or_default().contains("standing by") {
-        assert!(start.elapsed() < PATIENCE, "{} never says that it stands by", log.display());
+    while !std::fs::read_to_string(&log).unwrap_or_default().contains("waiting for the lease") {
+        assert!(start.elapsed() < PATIENCE, "{} never says that it waits for the lease", log.display());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

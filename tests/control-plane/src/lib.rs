@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod broadcastjob;
+#[cfg(test)]
 mod certificates;
 #[cfg(test)]
 mod chart;
@@ -12,6 +14,10 @@ mod chart;
 mod cloneset;
 #[cfg(test)]
 mod definitions;
+#[cfg(test)]
+mod ephemeraljob;
+#[cfg(test)]
+mod gitops;
 #[cfg(test)]
 mod launch;
 #[cfg(test)]
@@ -27,6 +33,10 @@ mod persistentpodstate;
 #[cfg(test)]
 mod replicas;
 #[cfg(test)]
+mod run;
+#[cfg(test)]
+mod selection;
+#[cfg(test)]
 mod simnodes;
 #[cfg(test)]
 mod simulated;
@@ -38,5 +48,9 @@ mod testbed;
 mod upgrade;
 #[cfg(test)]
 mod webhook;
+#[cfg(test)]
+mod widening;
+#[cfg(test)]
+mod without_helm;
 #[cfg(test)]
 mod workload;

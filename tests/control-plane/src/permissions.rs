@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
 use kruise_api::annotations::{PPS_AUTO_GENERATE, PPS_REQUIRED_TOPOLOGY};
+use kruise_manager::gates::Gates;
 use kruise_manager::permissions::{Names, Proof, When, uses};
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::provisioner::{self, Provisioner};
@@ -68,6 +69,8 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     remembers_places(&here).await;
     deletes_what_is_named(&here).await;
     launches_in_order(&world, &here).await;
+    broadcasts(&world, &here).await;
+    looks_into_pods(&here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -91,13 +94,13 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
 
 /// The table, with those gates on and all values of the chart at their defaults.
 fn granted() -> Vec<(String, Proof)> {
-    let is_on = |gate: &str| GATES.contains(gate) || gate == "ImagePullJobGate";
+    let gates = Gates::read(GATES).gates;
     let mut all = Vec::new();
     for one in uses() {
         let is_granted = match one.when {
             When::Always | When::Value(_) => true,
-            When::Gate(gate) => is_on(gate),
-            When::Unless(gate) => !is_on(gate),
+            When::Gate(gate) => gates.on(gate),
+            When::Unless(gate) => !gates.on(gate),
         };
         assert!(is_granted, "a scenario for it belongs into this test: {one:?}");
         assert!(one.names != Names::Only(&[]), "{one:?}");
@@ -260,6 +263,51 @@ async fn launches_in_order(world: &World, here: &Sets) {
     let maps: Api<ConfigMap> = Api::namespaced(here.client.clone(), "default");
     let both = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.len() == 2);
     wait::until(&maps, "ordered-barrier", "both levels", both).await.unwrap();
+}
+
+/// A job whose pods fail is paused, and one that is over goes.
+async fn broadcasts(world: &World, here: &Sets) {
+    for (image, exit_code) in [("ends:0", 0), ("ends:1", 1)] {
+        let which = Which { image: Some(image.to_owned()), ..Which::default() };
+        world.nodes.rule(which, Behaviour::Exits { exit_code, after: Duration::ZERO });
+    }
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "BroadcastJob"));
+    let jobs = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
+    let create = |name: &str, image: &str, policy: Value| {
+        let template =
+            json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": image}]}});
+        let mut spec = policy;
+        spec["template"] = template;
+        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "BroadcastJob", "metadata": {"name": name}, "spec": spec});
+        serde_json::from_value::<DynamicObject>(object).unwrap()
+    };
+    let expires = create("expires", "ends:0", json!({"completionPolicy": {"ttlSecondsAfterFinished": 0}}));
+    jobs.create(&PostParams::default(), &expires).await.unwrap();
+    let pauses = create("pauses", "ends:1", json!({"failurePolicy": {"type": "Pause"}}));
+    jobs.create(&PostParams::default(), &pauses).await.unwrap();
+    let is_paused = |job: &DynamicObject| job.data["spec"]["paused"] == true;
+    wait::until(&jobs, "pauses", "a pause", is_paused).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=expires");
+    wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+}
+
+/// A container is put into a pod, and the job goes when it has ended. The image ends by the rule of [`broadcasts`].
+async fn looks_into_pods(here: &Sets) {
+    let pod = json!({"metadata": {"name": "looked-into", "labels": {"app": "looked-into"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1alpha1", "EphemeralJob"));
+    let jobs = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
+    let container = json!({"name": "dbg", "image": "ends:0", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"});
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1alpha1", "kind": "EphemeralJob", "metadata": {"name": "looks"},
+        "spec": {"selector": {"matchLabels": {"app": "looked-into"}}, "ttlSecondsAfterFinished": 0, "template": {"ephemeralContainers": [container]}},
+    });
+    jobs.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=looks");
+    wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+    let looked_into = pods.get("looked-into").await.unwrap();
+    assert!(looked_into.spec.unwrap().ephemeral_containers.is_some_and(|all| all.len() == 1));
 }
 
 /// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

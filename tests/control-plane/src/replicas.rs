@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Event, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition as Crd;
 use kruise_testbed::certs::Authority;
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
@@ -21,7 +21,10 @@ const REPLICAS: usize = 3;
 const SECRET: &str = "kruise-webhook-certs";
 const MUTATING: &str = "kruise-mutating-webhook-configuration";
 const VALIDATING: &str = "kruise-validating-webhook-configuration";
-const DEFINITION: &str = "clonesets.apps.kruise.io";
+/// One of each group: no group is looked at less often.
+const DEFINITIONS: [&str; 2] = ["clonesets.apps.kruise.io", "podunavailablebudgets.policy.kruise.io"];
+/// Less than the minute after which everything is looked at again: only an event is this fast.
+const BY_EVENT: std::time::Duration = std::time::Duration::from_secs(20);
 
 struct Replica {
     part: String,
@@ -56,8 +59,9 @@ async fn world() -> World {
             format!("--webhook-port={}", replica.webhooks),
             format!("--health-probe-addr=127.0.0.1:{}", replica.health),
             format!("--metrics-addr=127.0.0.1:{}", replica.metrics),
-            "--leader-election-lease-duration=3s".to_owned(),
-            "--leader-election-renew-deadline=2s".to_owned(),
+            // A leader that is deposed ends, and nobody starts it again here: a busy machine must not depose one.
+            "--leader-election-lease-duration=10s".to_owned(),
+            "--leader-election-renew-deadline=8s".to_owned(),
             "--leader-election-retry-period=1s".to_owned(),
         ];
         replica.process = cluster.spawn(&replica.part, program.clone(), args.to_vec()).unwrap();
@@ -187,9 +191,7 @@ async fn one_leads_and_all_serve(world: &World) {
     for replica in &world.replicas {
         let page = until_says(replica.metrics, "/metrics", "kruise_manager_is_leader ").await;
         let says = |line: &str| page.lines().any(|one| one == line);
-        for begin in
-            ["rest_client_requests_total{code=\"200\",method=\"GET\",host=", "process_resident_memory_bytes "]
-        {
+        for begin in ["rest_client_requests_total{code=\"200\",host=", "process_resident_memory_bytes "] {
             assert!(page.lines().any(|one| one.starts_with(begin)), "{begin}: {page}");
         }
         if says("kruise_manager_is_leader 1") {
@@ -204,8 +206,11 @@ async fn one_leads_and_all_serve(world: &World) {
     assert_eq!(leading, 1);
 }
 
-/// PL-B9: another CA in one entry and in one definition, as somebody would write it by mistake.
+/// PL-B6, PL-B9, IN-3: another CA in one entry and in one CRD of each group, as somebody would write it by mistake, and none in
+/// all entries, as an upgrade leaves them. The event alone heals it.
 async fn forged_authorities_are_replaced(world: &World) {
+    let secret = world.secrets().get(SECRET).await.unwrap();
+    let good = secret.data.unwrap()["ca-cert.pem"].clone();
     let dir = tempfile::tempdir().unwrap();
     let other = ByteString(std::fs::read(Authority::create(dir.path()).unwrap().ca()).unwrap());
     let patch = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": other}]);
@@ -214,7 +219,25 @@ async fn forged_authorities_are_replaced(world: &World) {
     validating.patch(VALIDATING, &PatchParams::default(), &patch).await.unwrap();
     let conversion = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": other}}}}});
     let definitions: Api<Crd> = Api::all(world.client.clone());
-    definitions.patch(DEFINITION, &PatchParams::default(), &Patch::Merge(conversion)).await.unwrap();
+    for name in DEFINITIONS {
+        definitions.patch(name, &PatchParams::default(), &Patch::Merge(&conversion)).await.unwrap();
+    }
+    let one = |name: &str| ListParams::default().fields(&format!("metadata.name={name}"));
+    for name in DEFINITIONS {
+        let is_good = |all: &[Crd]| all.iter().any(|crd| bundle_of(crd).as_ref() == Some(&good));
+        wait::until_all_within(&definitions, &one(name), "the CA", BY_EVENT, is_good).await.unwrap();
+    }
+    let is_good = |all: &[ValidatingWebhookConfiguration]| {
+        let mut entries = all.iter().flat_map(|found| found.webhooks.iter().flatten());
+        !all.is_empty() && entries.all(|entry| entry.client_config.ca_bundle.as_ref() == Some(&good))
+    };
+    wait::until_all_within(&validating, &one(VALIDATING), "the CA", BY_EVENT, is_good).await.unwrap();
+    let mut cleared = validating.get(VALIDATING).await.unwrap();
+    for entry in cleared.webhooks.iter_mut().flatten() {
+        entry.client_config.ca_bundle = None;
+    }
+    validating.replace(VALIDATING, &PostParams::default(), &cleared).await.unwrap();
+    wait::until_all_within(&validating, &one(VALIDATING), "the CA again", BY_EVENT, is_good).await.unwrap();
 }
 
 /// HA-3, platform acceptance 8, install/T46, install/T47: a leader that hangs gives nothing back, yet another leads soon; when

@@ -103,7 +103,7 @@ fn start_in_another_process() -> (Child, PathBuf) {
 }
 
 /// Programs whose command line names the directory.
-fn processes_of(dir: &Path) -> Vec<String> {
+pub fn processes_of(dir: &Path) -> Vec<String> {
     let needle = format!("{}/", dir.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

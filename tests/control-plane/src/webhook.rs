@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
+use kruise_testbed::checkout::golden;
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{Cluster, Options, crds, manager, wait};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -208,15 +209,6 @@ async fn keeps_what_v1alpha1_does_not_know(world: &World) {
     for (field, value) in newer.as_object().unwrap() {
         assert_eq!(stored.data["spec"][field], *value, "{field}");
     }
-}
-
-/// What the original stored, recorded; in the shared folder beside the checkout.
-fn golden(kind: &str) -> PathBuf {
-    let given = std::env::var_os("KRUISE_SHARED").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared"));
-    let found =
-        given.into_iter().chain(beside).map(|dir| dir.join("golden").join(kind)).find(|dir| dir.is_dir());
-    found.expect("golden facts: set KRUISE_SHARED, or put the shared folder beside the checkout")
 }
 
 async fn refuses_with_the_field(world: &World) {

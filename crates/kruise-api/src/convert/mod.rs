@@ -81,7 +81,7 @@ pub fn convert(object: Value, to_version: &str) -> Result<Value, ConvertError> {
 /// Converts a typed object to the type of another version.
 pub fn convert_to<T: Kind>(object: &impl Kind) -> Result<T, ConvertError> {
     let value = serde_json::to_value(object).map_err(|error| ReadError::whole(&error))?;
-    Ok(read_value(convert(value, T::VERSION)?)?)
+    Ok(read_value(convert(value, T::RESOURCE.version())?)?)
 }
 
 /// The two translations of a kind.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::schema;
 use crate::{
+    Scope,
     kind::Kind,
     names::{CONVERT_PATH, NAMESPACE, WEBHOOK_SERVICE},
 };
@@ -47,26 +48,27 @@ pub(crate) struct Definition {
 
 impl Definition {
     pub(crate) fn of<T: Kind + JsonSchema>() -> Self {
-        let namespaced =
-            std::any::type_name::<T::Scope>() == std::any::type_name::<kube_core::NamespaceResourceScope>();
         Self {
-            group: T::GROUP,
-            kind: T::KIND,
-            plural: T::PLURAL,
-            scope: if namespaced { "Namespaced" } else { "Cluster" },
+            group: T::RESOURCE.group(),
+            kind: T::RESOURCE.kind(),
+            plural: T::RESOURCE.plural(),
+            scope: match T::RESOURCE.scope() {
+                Scope::Namespaced => "Namespaced",
+                Scope::Cluster => "Cluster",
+            },
             short_names: &[],
             columns: &[],
             older_column: None,
             scaled: false,
             spec_required: true,
             conversion: Conversion::None,
-            versions: vec![(T::VERSION, schema::of::<T>())],
+            versions: vec![(T::RESOURCE.version(), schema::of::<T>())],
         }
     }
 
     /// Serves an older version too.
     pub(crate) fn older<T: Kind + JsonSchema>(mut self, conversion: Conversion) -> Self {
-        self.versions.insert(0, (T::VERSION, schema::of::<T>()));
+        self.versions.insert(0, (T::RESOURCE.version(), schema::of::<T>()));
         self.conversion = conversion;
         self
     }

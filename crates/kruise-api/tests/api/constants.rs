@@ -33,7 +33,7 @@ fn every_key_of_the_specification_has_a_constant() {
     let constants: BTreeSet<_> =
         SOURCES.iter().flat_map(|source| source.split('"').skip(1).step_by(2)).collect();
     let mut missing = BTreeSet::new();
-    for entry in fs::read_dir(support::shared().join("spec")).unwrap() {
+    for entry in fs::read_dir(support::root().join("docs/spec")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         for quoted in text.split('`').skip(1).step_by(2) {
             let is_key = quoted.contains("kruise.io/")

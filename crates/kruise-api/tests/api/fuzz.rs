@@ -95,7 +95,7 @@ fn another_kind_or_version_is_not_mistaken() {
     other["kind"] = json!("CloneSet");
     other["apiVersion"] = json!("apps.kruise.io/v1alpha1");
     assert_eq!(refused(&other).path, "apiVersion");
-    assert_eq!(CloneSet::KIND, "CloneSet");
+    assert_eq!(CloneSet::RESOURCE.kind(), "CloneSet");
 }
 
 #[test]

@@ -1,26 +1,22 @@
 //! What several integration tests need: the golden facts, a walk over schemas, all types by name.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use kruise_api::{Kind, ReadError, apps, policy, read_value};
 use serde_json::{Map, Value, json};
 
-/// The folder shared between checkouts: `KRUISE_SHARED`, or `shared` beside one of the folders above this crate.
-pub fn shared() -> PathBuf {
-    if let Ok(folder) = std::env::var("KRUISE_SHARED") {
-        return folder.into();
-    }
-    let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let found = crate_folder
-        .ancestors()
-        .map(|folder| folder.join("shared"))
-        .find(|folder| folder.join("golden").is_dir());
-    found.expect("golden facts: set KRUISE_SHARED, or put the shared folder beside the checkout")
+/// The root of the checkout.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All JSON files of one golden folder, by name.
+/// All JSON files of one folder of `testdata/golden`, by name.
 pub fn golden(folder: &str) -> BTreeMap<String, Value> {
-    let entries = fs::read_dir(shared().join("golden").join(folder)).unwrap();
+    let entries = fs::read_dir(root().join("testdata/golden").join(folder)).unwrap();
     let files = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "json"));

@@ -1,12 +1,24 @@
-//! What admission says about an object: faults with the field they are at, warnings. Shared by all kinds. And pods: what
-//! is done to a new one ([`pod`]), and which ones we are asked about at all ([`selection`]).
+//! What the API server asks before it stores something ([`Request`]), and what is said to it ([`Answer`]): faults with the field
+//! they are at, warnings. Shared by all kinds. And pods: what is done to them ([`pod`]), and which ones are asked about at all
+//! ([`selection`]).
 
+mod answer;
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod known;
+mod patch;
 pub mod pod;
+mod request;
 pub mod selection;
-
+pub mod versions;
 pub mod workload;
 
 use std::fmt;
+
+pub use answer::{Answer, Cause, Denial};
+pub use known::{Known, Live, Question};
+pub use patch::patch;
+pub use request::{DryRun, GroupVersionKind, GroupVersionResource, Operation, Request, Subresource, User};
 
 /// Everything that is wrong with an object, so that the user repairs the file once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,13 +7,18 @@ use kruise_api::names::APPS_GROUP;
 use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
-use super::strategy;
+use super::spec::defaults;
+use super::{CloneSet, strategy};
+use crate::admission::versions::{Case, Rules, Version};
 use crate::admission::workload::{self, default_templates, object_in, set};
-use crate::admission::{FaultKind, Faults};
+use crate::admission::{FaultKind, Faults, Known, Request};
 use crate::amount::{Amount, Bare, Rounding};
 use crate::gates::{Gate, Gates};
 use crate::merge::{Change, differences};
+use crate::object::Key;
+use crate::pod::PodView;
 use crate::revision::{Unreadable, canonical};
+use crate::workload::base::defaults as base;
 
 /// Names longer than this make the revision label longer than a label may be (B20).
 const NAME_BYTES_MAX: usize = 52;
@@ -29,19 +34,84 @@ const SPEC_MUTABLE: [&str; 9] = [
     "progressDeadlineSeconds",
 ];
 
-/// What the API server knows about the pods that an object names; looked up by the webhook.
+/// What is known about the pods that an object names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named {
     /// Names of pods that exist, are not being deleted and are controlled by this object.
     pub owned: BTreeSet<String>,
 }
 
+impl Rules for CloneSet {
+    type Facts = Named;
+
+    /// Of the pods that the object names, those that are its own.
+    fn facts(request: &Request, known: &Known<'_>) -> Named {
+        let uid = request.old.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+        let is_own = |name: &String| {
+            let pod = known.lookup.get::<PodView>(&Key::new(request.namespace.as_str(), name.as_str()));
+            pod.is_some_and(|pod| {
+                let is_controlled = pod.controller().is_some_and(|owner| owner.uid.as_str() == uid);
+                pod.deleted.is_none() && is_controlled
+            })
+        };
+        let names = |object: &Value| object.get("spec").map(named_to_delete).unwrap_or_default();
+        let before = names(&request.old);
+        let new = names(&request.object).into_iter().filter(|name| !before.contains(name));
+        Named { owned: new.filter(is_own).collect() }
+    }
+
+    fn complete_v1alpha1(object: &mut Value) {
+        let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+        for field in ["scaleStrategy", "updateStrategy"] {
+            let place = spec.entry(field).or_insert(Value::Null);
+            if place.is_null() {
+                *place = json!({});
+            }
+        }
+        let strategy = spec.get_mut("updateStrategy").and_then(Value::as_object_mut);
+        if let Some(strategy) = strategy
+            && strategy.get("type").is_none_or(|kind| kind.is_null() || kind == "")
+        {
+            strategy.insert("type".to_owned(), json!(PodUpdatePolicy::ReCreate));
+        }
+    }
+
+    fn default(_: Version, spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(), Unreadable> {
+        default(spec, old, gates)
+    }
+
+    fn validate(case: &Case<'_, Named>) -> Faults {
+        let mut faults = validate(case.spec, case.old, case.facts);
+        for fault in case.template {
+            faults.add(fault.kind, fault.field.clone(), fault.message.clone());
+        }
+        faults
+    }
+
+    fn validate_v1alpha1(spec: &Value) -> Faults {
+        validate_v1alpha1(spec)
+    }
+
+    fn warn(case: &Case<'_, Named>) -> Vec<String> {
+        warn(case.name, case.spec, case.gates)
+    }
+
+    fn worded(version: Version, field: &str) -> String {
+        match version {
+            Version::V1alpha1 => field
+                .replace("spec.updateStrategy.rollingUpdate.podUpdatePolicy", "spec.updateStrategy.type")
+                .replace("spec.updateStrategy.rollingUpdate", "spec.updateStrategy"),
+            Version::V1beta1 => field.to_owned(),
+        }
+    }
+}
+
 /// Writes defaults into `spec` (CS-100, CS-101); `old` is the stored spec of an update.
 pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(), Unreadable> {
     default_templates(spec, old, gates)?;
     let Some(object) = spec.as_object_mut() else { return Ok(()) };
-    set(object, "replicas", json!(1));
-    set(object, "revisionHistoryLimit", json!(10));
+    set(object, "replicas", json!(base::REPLICAS));
+    set(object, "revisionHistoryLimit", json!(base::HISTORY_LIMIT));
     if let Some(scale) = object_in(object, "scaleStrategy") {
         set(scale, "enablePVCReuse", json!(false));
     }
@@ -65,7 +135,7 @@ fn default_rolling(strategy: &mut Map<String, Value>) {
         set(rolling, "inPlaceUpdateStrategy", json!({}));
     }
     set(rolling, "partition", json!(0));
-    set(rolling, "maxUnavailable", json!("20%"));
+    set(rolling, "maxUnavailable", json!(format!("{}%", defaults::MAX_UNAVAILABLE_PERCENT)));
     set(rolling, "maxSurge", json!(0));
 }
 
@@ -105,7 +175,7 @@ pub fn warn(name: &str, spec: &Value, gates: &Gates) -> Vec<String> {
     let surge = written.and_then(|value| Amount::read(value, Bare::Refused).ok());
     // Without extra pods it is rounded up (CS-30).
     if surge.is_some_and(|surge| surge.of(u32::MAX, Rounding::Up) > 0) {
-        let effect = "with maxSurge it is rounded down, so that pods are replaced only by extra pods";
+        let effect = "with maxSurge it rounds down, so pods are replaced only after extra pods are created";
         warnings.extend(workload::rounds_to_zero(spec, &format!("{rolling}/maxUnavailable"), effect));
     }
     if name.len() > NAME_BYTES_MAX && !gates.on(Gate::CloneSetShortHash) {
@@ -135,22 +205,23 @@ fn counts(spec: &Value, faults: &mut Faults) {
     }
 }
 
-/// No name twice; new names must be pods of this object (CS-104, for both versions by CS-106).
+/// No name twice; new names must be pods of this object, so a new object can name none (CS-104, for both versions by CS-106).
 fn pods_to_delete(spec: &Value, old: Option<&Value>, named: &Named, faults: &mut Faults) {
     let field = "spec.scaleStrategy.podsToDelete";
-    let names = |of: &Value| -> Vec<String> {
-        let list = of.pointer("/scaleStrategy/podsToDelete").and_then(Value::as_array).into_iter().flatten();
-        list.filter_map(|name| name.as_str().map(str::to_owned)).collect()
-    };
-    let before = old.map(names).unwrap_or_default();
+    let before = old.map(named_to_delete).unwrap_or_default();
     let mut seen = BTreeSet::new();
-    for name in names(spec) {
+    for name in named_to_delete(spec) {
         if !seen.insert(name.clone()) {
             faults.add(FaultKind::Duplicate, field, format!("{name:?} is listed twice"));
-        } else if old.is_some() && !before.contains(&name) && !named.owned.contains(&name) {
-            faults.invalid(field, format!("{name:?} is no running pod of this CloneSet"));
+        } else if !before.contains(&name) && !named.owned.contains(&name) {
+            faults.invalid(field, format!("{name:?} is not a running pod of this CloneSet"));
         }
     }
+}
+
+fn named_to_delete(spec: &Value) -> Vec<String> {
+    let list = spec.pointer("/scaleStrategy/podsToDelete").and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 /// With InPlaceOnly a change that needs new pods would never be made: refused at once (CS-104, CS-106).

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kruise_api::labels;
 use kruise_api::reasons::event;
+use kruise_api::resource::{CLAIMS, PODS};
 use serde_json::{Value, json};
 
 use super::plan::Cx;
 use super::spec::{ClaimReuse, Spec};
 use super::view::View;
-use crate::chain::{Act, Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::claim::{self, Claim};
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
+use crate::cluster::claim::{self, Claim};
 use crate::ids::{ClaimName, InstanceId, PodName};
+use crate::object::ObjectRef;
 use crate::plan::Plan;
 use crate::pod::{Phase, PodView, string_map};
 
@@ -32,7 +34,7 @@ pub fn clean_up(view: &View, spec: &Spec, plan: &mut Plan) {
             continue;
         }
         match id.and_then(|id| holders.get(id)) {
-            Some(pod) => plan.act(hand_over(claim, position, pod)),
+            Some(pod) => plan.act(hand_over(view, claim, position, pod)),
             None => plan.act(delete_unless_used(view, claim)),
         }
     }
@@ -62,9 +64,7 @@ pub fn missing(view: &View, spec: &Spec, id: &InstanceId, which: impl Fn(&&Value
         .map(|template| (name(view, claim::template_name(template), id), template));
     named
         .filter(|(name, _)| !view.claims.contains_key(name))
-        .map(|(name, template)| {
-            Write::create(Resource::Claim, name.as_str(), &body(view, spec, template, id))
-        })
+        .map(|(name, template)| Write::create(object(view, &name), &body(view, spec, template, id)))
         .collect()
 }
 
@@ -75,19 +75,19 @@ pub fn restore(cx: &Cx<'_>, plan: &mut Plan) {
         return;
     }
     for pod in cx.pods().filter(|pod| pod.phase == Phase::Pending) {
-        let Some(id) = pod.instance_id().filter(|_| !plan.acts_on(&pod.name)) else { continue };
+        let Some(id) = pod.instance_id().filter(|_| !plan.acts_on(pod)) else { continue };
         let is_mounted = |template: &&Value| {
             let name = claim::template_name(template);
             pod.claim_volumes.iter().any(|volume| &**volume == name)
         };
         let chain = Chain::other(Purpose::Claims, missing(cx.view, cx.spec, &id, is_mounted));
-        plan.act(Chain { failed: Some(event::FAILED_CREATE), ..chain });
+        plan.act(chain.or_tell(event::FAILED_CREATE));
     }
 }
 
 /// Deletions of an instance's claims, after its pod (CS-47, CS-63).
-pub fn deletions(of_instance: &[&Claim]) -> impl Iterator<Item = Write> {
-    of_instance.iter().map(|claim| Write::delete(Resource::Claim, claim.name.as_str(), &claim.uid))
+pub fn deletions(view: &View, of_instance: &[&Claim]) -> impl Iterator<Item = Write> {
+    of_instance.iter().map(|claim| Write::delete(object(view, &claim.name), &claim.uid))
 }
 
 /// Our claims that are not going already, by instance.
@@ -105,6 +105,10 @@ pub fn name(view: &View, template: &str, id: &InstanceId) -> ClaimName {
     ClaimName::new(format!("{template}-{}-{id}", view.name))
 }
 
+fn object(view: &View, name: &ClaimName) -> ObjectRef {
+    view.workload().object(CLAIMS, name.shared())
+}
+
 fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
     let mut labels = string_map(template.pointer("/metadata/labels"));
     labels.extend(spec.match_labels.clone());
@@ -119,7 +123,7 @@ fn body(view: &View, spec: &Spec, template: &Value, id: &InstanceId) -> Value {
 }
 
 /// The claim follows its pod: it goes when the pod object goes.
-fn hand_over(claim: &Claim, position: usize, pod: &PodView) -> Chain {
+fn hand_over(view: &View, claim: &Claim, position: usize, pod: &PodView) -> Chain {
     let reference = json!({
         "apiVersion": "v1", "kind": "Pod", "name": pod.name.as_str(), "uid": pod.uid.as_str(),
         "controller": true, "blockOwnerDeletion": true,
@@ -128,8 +132,8 @@ fn hand_over(claim: &Claim, position: usize, pod: &PodView) -> Chain {
         Op::test("/metadata/resourceVersion", claim.version.as_str()),
         Op::Replace { path: format!("/metadata/ownerReferences/{position}"), value: reference },
     ];
-    let write = Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Json(ops));
-    Chain { failed: Some(event::FAILED_UPDATE), ..Chain::other(Purpose::Claims, vec![write]) }
+    let write = Write::patch(object(view, &claim.name), Part::Object, Patch::Json(ops));
+    Chain::other(Purpose::Claims, vec![write]).or_tell(event::FAILED_UPDATE)
 }
 
 /// A claim whose pod runs under another owner, or under none, must survive (B7): the runtime looks once more before it deletes.
@@ -138,10 +142,10 @@ fn delete_unless_used(view: &View, claim: &Claim) -> Chain {
     if pod.as_ref().is_some_and(|name| view.strangers.contains(name)) {
         return Chain::other(Purpose::Claims, Vec::new());
     }
-    let act = match pod {
-        Some(pod) => Act::DeleteUnlessPodExists { uid: claim.uid.clone(), pod },
-        None => Act::Delete { uid: claim.uid.clone(), version: None },
+    let delete = Write::delete(object(view, &claim.name), &claim.uid);
+    let write = match pod {
+        Some(pod) => delete.unless(view.workload().object(PODS, pod.shared())),
+        None => delete,
     };
-    let write = Write { resource: Resource::Claim, name: claim.name.to_string(), act };
-    Chain { failed: Some(event::FAILED_DELETE), ..Chain::other(Purpose::Claims, vec![write]) }
+    Chain::other(Purpose::Claims, vec![write]).or_tell(event::FAILED_DELETE)
 }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
+use kruise_api::resource::PODS;
 use kruise_api::{annotations, conditions, labels, reasons::event};
 use serde_json::Value;
 
 use super::claims;
 use super::spec::{ClaimReuse, Spec};
 use super::view::View;
-use crate::chain::{Chain, Purpose, Resource, Write};
+use crate::chain::{Chain, Purpose, Siblings, Write};
 use crate::gates::Gate;
 use crate::ids::{InstanceId, PodName};
-use crate::lifecycle::State;
+use crate::lifecycle::LifecycleState;
 use crate::pod::{Body, string_map};
 use crate::random::Random;
 use crate::revision::Revision;
@@ -88,16 +89,15 @@ fn taken(view: &View) -> BTreeSet<InstanceId> {
 /// The chain that creates one pod: its claims first, those that exist are kept.
 pub fn chain(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: Timestamp) -> Chain {
     let name = format!("{}-{id}", view.name);
+    let object = view.workload().object(PODS, name.as_str());
     let mut writes = claims::missing(view, spec, id, |_| true);
-    writes.push(Write::create(Resource::Pod, &name, &pod(view, spec, revision, id, now)));
+    writes.push(Write::create(object.clone(), &pod(view, spec, revision, id, now)));
     let message = format!("created pod {name}");
-    let mut chain = Chain::other(Purpose::Create, writes).telling(
+    Chain::about(Purpose::Create, object, writes).slowly(Siblings::Alike).telling(
         event::SUCCESSFUL_CREATE,
         message,
         event::FAILED_CREATE,
-    );
-    chain.pod = Some(PodName::new(name));
-    chain
+    )
 }
 
 /// The pod object: the revision's template, everything else from the live spec (CS-13).
@@ -111,7 +111,7 @@ pub fn pod(view: &View, spec: &Spec, revision: &Revision, id: &InstanceId, now: 
         (labels::REVISION, revision_label),
         (labels::POD_TEMPLATE_HASH, hash.as_str()),
         (labels::CLONESET_INSTANCE_ID, id.as_str()),
-        (labels::LIFECYCLE_STATE, State::PreparingNormal.text()),
+        (labels::LIFECYCLE_STATE, LifecycleState::PreparingNormal.text()),
     ] {
         labels.insert(key.to_owned(), value.to_owned());
     }

@@ -14,6 +14,7 @@ pub mod admission;
 mod claims;
 mod create;
 mod numbers;
+mod object;
 mod plan;
 mod revisions;
 mod scale;
@@ -25,12 +26,11 @@ mod view;
 mod wake;
 
 pub use numbers::{Counts, Direction, Group, Numbers, Update};
+pub use object::CloneSet;
 pub use plan::{Cx, plan};
 pub use spec::{ClaimReuse, PreparingDelete, Rolling, Spec};
 pub use view::View;
 pub use wake::matters;
-
-pub use crate::workload::{Failures, PullJob};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -7,7 +7,7 @@ use super::view::is_pre_deleting;
 use crate::amount::Rounding;
 use crate::gates::{Gate, Gates};
 use crate::ids::RevisionHash;
-use crate::lifecycle::State;
+use crate::lifecycle::LifecycleState;
 use crate::pod::PodView;
 
 /// Pods of one revision side (CS-32).
@@ -83,7 +83,8 @@ impl Counts {
         let early = side == Side::Scale && gates.on(Gate::PreparingUpdateAsUpdate);
         let mut counts = Self::default();
         for pod in pods {
-            let is_new = pod.is_at(update) || (early && State::of(pod) == State::PreparingUpdate);
+            let is_new =
+                pod.is_at(update) || (early && LifecycleState::of(pod) == LifecycleState::PreparingUpdate);
             let group = if is_new { &mut counts.new } else { &mut counts.old };
             group.total += 1;
             if is_pre_deleting(pod) {
@@ -146,11 +147,17 @@ impl Limits {
 }
 
 impl Numbers {
-    pub fn of(spec: &Spec, counts: &Counts, rollout: Rollout, gates: &Gates) -> Self {
+    pub fn of(
+        spec: &Spec,
+        counts: &Counts,
+        rollout: Rollout,
+        preparing_delete: PreparingDelete,
+        gates: &Gates,
+    ) -> Self {
         let limits = Limits::of(spec);
         let replicas = i64::from(spec.replicas);
         let (old_diff, new_diff) = differences(counts, &limits, replicas, Back::of(rollout, gates));
-        let excluded = spec.preparing_delete == PreparingDelete::Excluded;
+        let excluded = preparing_delete == PreparingDelete::Excluded;
         let counted = |group: &Group| if excluded { group.active() } else { group.total };
         let (current_total, current_old) =
             (counted(&counts.old) + counted(&counts.new), counted(&counts.old));

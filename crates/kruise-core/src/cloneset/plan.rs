@@ -1,6 +1,6 @@
 //! The order of the steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -10,20 +10,20 @@ use super::spec::Spec;
 use super::view::View;
 use super::{claims, revisions, scale, status, update};
 use crate::amount::Rounding;
-use crate::base::begin;
-use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::claim::Claim;
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
+use crate::cluster::claim::Claim;
+use crate::fault::Fault;
 use crate::gates::Gate;
-use crate::ids::{InstanceId, RevisionHash};
-use crate::lifecycle::{AtTarget, State};
+use crate::ids::{InstanceId, PodName, RevisionHash};
+use crate::lifecycle::{AtTarget, LifecycleState};
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::predownload::{Download, Rollout, pre_download};
-use crate::reader::Fault;
 use crate::reason::Reason;
-use crate::refresh::Refresher;
 use crate::revision::Revisions;
 use crate::rollout::TemplateHash;
+use crate::rollout::refresh::Refresher;
+use crate::workload::base::begin;
 
 /// What every step gets.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl<'a> Cx<'a> {
     /// CS-23.
     pub fn is_new(&self, pod: &PodView, side: Side) -> bool {
         let early = side == Side::Scale && self.view.gates.on(Gate::PreparingUpdateAsUpdate);
-        pod.is_at(&self.update_hash) || (early && State::of(pod) == State::PreparingUpdate)
+        pod.is_at(&self.update_hash) || (early && LifecycleState::of(pod) == LifecycleState::PreparingUpdate)
     }
 }
 
@@ -78,7 +78,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         trim(&cx, &mut plan);
         plan.act_if(revisions::truncate(view, spec, revisions));
     }
-    plan = hold_all(view, plan, &Reason::OwnerDeleted); // CS-2: all others have their reason by now.
+    plan = hold_all(view, plan, &view.leftover()); // CS-2
     status::settle(&cx, &mut plan);
     plan
 }
@@ -92,14 +92,8 @@ fn download(cx: &Cx<'_>, plan: &mut Plan) {
         max_unavailable: rolling.max_unavailable.of(spec.replicas, Rounding::Down),
         policy: rolling.policy,
     };
-    let download = Download {
-        workload: cx.view.workload(),
-        revisions: cx.revisions,
-        jobs: &cx.view.pull_jobs,
-        selector: &spec.selector_text,
-        settings: &rolling.pre_download,
-        rollout,
-    };
+    let found = (&cx.view.base, &spec.base);
+    let download = Download::of(cx.view.workload(), found, cx.revisions, &rolling.pre_download, rollout);
     pre_download(&download, plan);
 }
 
@@ -123,31 +117,31 @@ fn release(cx: &Cx<'_>, plan: &mut Plan) {
     let lost = cx.view.pods.iter().filter(|pod| pod.is_active() && !cx.spec.selector.matches(&pod.labels));
     for pod in lost {
         let write = cx.view.workload().release(pod);
-        plan.act(Chain::pod(Purpose::Release, &pod.name, write.into_iter().collect()));
+        plan.act(Chain::about(Purpose::Release, pod, write.into_iter().collect()));
     }
 }
 
 /// CS-46: names that are done leave the list.
 fn trim(cx: &Cx<'_>, plan: &mut Plan) {
     let listed = &cx.spec.pods_to_delete;
-    let left: Vec<&str> = listed
-        .iter()
-        .filter(|name| cx.pods().any(|pod| pod.name == **name))
-        .map(crate::ids::PodName::as_str)
-        .collect();
+    if listed.is_empty() {
+        return;
+    }
+    let there: BTreeSet<&PodName> = cx.pods().map(|pod| &pod.name).collect();
+    let left: Vec<&str> = listed.iter().filter(|name| there.contains(name)).map(PodName::as_str).collect();
     if left.len() < listed.len() {
         let path = "/spec/scaleStrategy/podsToDelete".to_owned();
         let shorten =
             if left.is_empty() { Op::Remove { path } } else { Op::Replace { path, value: json!(left) } };
         let ops = vec![Op::test("/metadata/resourceVersion", cx.view.version.as_str()), shorten];
-        let write = Write::patch(Resource::Workload, &cx.view.name, Part::Object, Patch::Json(ops));
-        plan.act(Chain::other(Purpose::TrimSpec, vec![write]));
+        let write = Write::patch(cx.view.workload().itself(), Part::Object, Patch::Json(ops));
+        plan.act(Chain::other(Purpose::EditSpec, vec![write]));
     }
 }
 
 fn hold_all(view: &View, mut plan: Plan, reason: &Reason) -> Plan {
     for pod in view.active() {
-        plan.hold(&pod.name, reason.clone());
+        plan.hold(pod, reason.clone());
     }
     plan
 }

@@ -14,11 +14,11 @@ use crate::chain::{Chain, Event, EventKind, Purpose};
 use crate::ids::ResourceVersion;
 use crate::lifecycle;
 use crate::order::{Constraint, DeleteOrder};
-use crate::plan::Plan;
+use crate::plan::{CREATIONS_MAX, Plan, Room};
 use crate::pod::PodView;
 use crate::reason::Reason;
-use crate::removal::{self, Step};
-use crate::rollout::{Kind, Policy};
+use crate::rollout::removal::{self, Step};
+use crate::rollout::{Mode, Policy};
 
 pub fn scale(cx: &Cx<'_>, plan: &mut Plan) {
     let counts = cx.counts(Side::Scale);
@@ -48,7 +48,7 @@ fn cancel(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
     let wanted = cx.pods().filter(|pod| is_pre_deleting(pod) && !spec.is_to_delete(pod));
     for pod in wanted.take(usize::try_from(room).unwrap_or(0)) {
         let write = removal::cancel(pod, spec.hooks.as_ref(), cx.now);
-        plan.act(Chain::pod(Purpose::Delete, &pod.name, write.into_iter().collect()));
+        plan.act(Chain::about(Purpose::Delete, pod, write.into_iter().collect()));
     }
 }
 
@@ -56,23 +56,29 @@ fn cancel(cx: &Cx<'_>, _: &Numbers, plan: &mut Plan) {
 fn create(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     if numbers.scale_up_limit < numbers.scale_up {
         let message = format!(
-            "{} pods are missing, {} may be created now: scaleStrategy.maxUnavailable",
-            numbers.scale_up, numbers.scale_up_limit
+            "creating {} of {} missing pods: limited by scaleStrategy.maxUnavailable",
+            numbers.scale_up_limit, numbers.scale_up
         );
         plan.events.push(Event { kind: EventKind::Warning, reason: event::SCALE_UP_LIMITED, message });
     }
-    let count = usize::try_from(numbers.scale_up_limit).unwrap_or(usize::MAX);
+    let count = usize::try_from(numbers.scale_up_limit).unwrap_or(usize::MAX).min(CREATIONS_MAX);
     let old = usize::try_from(numbers.scale_up_old).unwrap_or(usize::MAX);
     let ids = Ids::choose(cx.view, cx.spec, count, cx.now);
     if let Some(at) = ids.revisit_at {
         plan.revisit(at);
     }
+    let mut room = Room::default();
     for (i, id) in ids.ready.iter().enumerate() {
+        if room.is_full() {
+            break;
+        }
         let revision = if i < old { cx.revisions.current } else { cx.revisions.update };
-        plan.act(create::chain(cx.view, cx.spec, revision, id, cx.now));
+        let chain = create::chain(cx.view, cx.spec, revision, id, cx.now);
+        room.take(&chain);
+        plan.act(chain);
     }
     for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) || is_pre_deleting(pod)) {
-        plan.hold(&pod.name, Reason::CreationFirst);
+        plan.hold(pod, Reason::CreationFirst);
     }
 }
 
@@ -89,14 +95,14 @@ fn delete_marked(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     for pod in cx.pods().filter(|pod| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod)) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
-            Err(reason) => plan.hold(&pod.name, reason),
+            Err(reason) => plan.hold(pod, reason),
         }
     }
 }
 
 /// CS-45: too many pods. Deletions under way count instead of blocking everything (B9).
 fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
-    let pending = match cx.spec.preparing_delete {
+    let pending = match cx.view.preparing_delete(cx.spec) {
         PreparingDelete::Counted => cx.pods().filter(|pod| is_pre_deleting(pod)).count(),
         PreparingDelete::Excluded => 0,
     };
@@ -108,7 +114,7 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
     for pod in victims(cx, numbers, down) {
         match budget.spend(pod, price(pod, cx.now)) {
             Ok(permit) => delete(cx, &permit, Purpose::Delete, plan),
-            Err(reason) => plan.hold(&pod.name, reason),
+            Err(reason) => plan.hold(pod, reason),
         }
     }
 }
@@ -118,8 +124,8 @@ fn scale_in(cx: &Cx<'_>, numbers: &Numbers, plan: &mut Plan) {
 /// only in a plan that does nothing else to any pod.
 pub fn drop_broken(cx: &Cx<'_>, plan: &mut Plan) {
     let is_marked = |pod: &PodView| cx.spec.is_to_delete(pod) && !is_pre_deleting(pod);
-    let is_rolling = cx.spec.kind == Kind::RollingUpdate && !cx.spec.rolling.is_paused;
-    let moves = plan.chains.iter().any(|chain| chain.pod.is_some());
+    let is_rolling = cx.spec.mode == Mode::RollingUpdate && !cx.spec.rolling.is_paused;
+    let moves = plan.chains.iter().any(|chain| chain.item.is_some());
     if moves || !is_rolling || cx.spec.rolling.policy == Policy::InPlaceOnly || !cx.pods().any(is_marked) {
         return;
     }
@@ -207,14 +213,14 @@ pub fn delete(cx: &Cx<'_>, permit: &Permit<'_>, purpose: Purpose, plan: &mut Pla
         }
     };
     let claims = pod.instance_id().and_then(|id| cx.claims.get(&id));
-    writes.extend(claims.into_iter().flat_map(|of_instance| claims::deletions(of_instance)));
+    writes.extend(claims.into_iter().flat_map(|of_instance| claims::deletions(cx.view, of_instance)));
     let (reason, failed) = if purpose == Purpose::Recreate {
         (event::SUCCESSFUL_UPDATE_POD_RECREATE, event::FAILED_UPDATE_POD_RECREATE)
     } else {
         (event::SUCCESSFUL_DELETE, event::FAILED_DELETE)
     };
     let message = format!("deleted pod {}", pod.name);
-    plan.act(Chain::pod(purpose, &pod.name, writes).telling(reason, message, failed));
+    plan.act(Chain::about(purpose, pod, writes).telling(reason, message, failed));
 }
 
 /// Somebody named a marked pod; a victim was chosen for what it looked like, so it must still look so (B17). A pod that costs nothing
@@ -243,6 +249,6 @@ impl Cx<'_> {
 
     pub fn numbers(&self, counts: &Counts) -> Numbers {
         let rollout = if self.revisions.are_same() { Rollout::Settled } else { Rollout::Running };
-        Numbers::of(self.spec, counts, rollout, &self.view.gates)
+        Numbers::of(self.spec, counts, rollout, self.view.preparing_delete(self.spec), &self.view.gates)
     }
 }

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use serde_json::Value;
+use kruise_api::apps::cloneset::{CloneSetSpec, RollingUpdateCloneSet};
+use kruise_api::parts::{InPlaceUpdateStrategy, IntOrString};
+use serde_json::{Value, json};
 
 use crate::amount::{Amount, Bare};
-use crate::base::BaseSpec;
+use crate::fault::{Fault, amount, count};
 use crate::ids::PodName;
 use crate::order::{Priority, ScatterTerm};
 use crate::predownload::PreDownload;
-use crate::reader::{self, Fault, Reader, fault};
 use crate::revision::hash;
 use crate::rollout::{Policy, ROLLING};
+use crate::workload::base::{BaseSpec, Fields};
 
+const SCALE_LIMIT: &str = "spec.scaleStrategy.maxUnavailable";
 const IN_PLACE: &str = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy";
 const PRIORITY: &str = "spec.updateStrategy.rollingUpdate.priorityStrategy";
 
@@ -23,7 +26,10 @@ pub struct Spec {
     pub base: BaseSpec,
     /// Of the claim templates (SM-12).
     pub claim_hash: String,
+    /// In the order of the list.
     pub pods_to_delete: Vec<PodName>,
+    /// The same, for look-ups: a list may be as long as an object can be.
+    pub named_to_delete: BTreeSet<PodName>,
     pub scale_max_unavailable: Option<Amount>,
     pub claim_reuse: ClaimReuse,
     pub preparing_delete: PreparingDelete,
@@ -76,63 +82,101 @@ impl Spec {
         list.into_iter().flatten().filter_map(|one| one.get("topologyKey")?.as_str()).collect()
     }
 
-    /// Reads `.spec` of a v1beta1 object. `excluded` is the manager's flag for CS-35.
-    pub fn read(spec: &Value, excluded: PreparingDelete) -> Result<Self, Fault> {
-        let read = Reader { object: spec, at: "spec" };
-        let base = BaseSpec::read(spec)?;
-        let leaves_out = read.flag("scaleStrategy/excludePreparingDelete") == Some(true);
-        let deadline = read.count("progressDeadlineSeconds")?;
+    /// Out of an object that has not been read yet.
+    pub fn read(spec: &Value) -> Result<Self, Fault> {
+        let wire = kruise_api::read_part::<CloneSetSpec>(spec.clone());
+        wire.map_err(|error| Fault::of_spec(&error)).and_then(|wire| Self::of(&wire))
+    }
+
+    pub fn of(wire: &CloneSetSpec) -> Result<Self, Fault> {
+        let strategy = wire.update_strategy.as_ref();
+        let base = BaseSpec::of(&Fields {
+            replicas: wire.replicas,
+            selector: &wire.selector,
+            template: &wire.template,
+            claim_templates: wire.volume_claim_templates.as_ref(),
+            update_type: strategy.and_then(|strategy| strategy.r#type.as_ref()),
+            history_limit: wire.revision_history_limit,
+            lifecycle: wire.lifecycle.as_ref(),
+        })?;
+        let scale = wire.scale_strategy.clone().unwrap_or_default();
+        let leaves_out = scale.exclude_preparing_delete == Some(true);
+        let deadline = count("spec.progressDeadlineSeconds", wire.progress_deadline_seconds)?;
+        let max_unavailable = scale.max_unavailable.as_ref();
+        let pods_to_delete = unique(scale.pods_to_delete.as_deref().unwrap_or_default());
         Ok(Self {
             claim_hash: hash::of_claim_templates(&base.claim_templates)
-                .map_err(|e| fault("spec.volumeClaimTemplates", &e))?,
+                .map_err(|e| Fault::new("spec.volumeClaimTemplates", &e))?,
             base,
-            pods_to_delete: unique(read.list("scaleStrategy/podsToDelete")),
-            scale_max_unavailable: read.amount("scaleStrategy/maxUnavailable", Bare::Percent)?,
-            claim_reuse: match read.flag("scaleStrategy/enablePVCReuse") {
+            named_to_delete: pods_to_delete.iter().cloned().collect(),
+            pods_to_delete,
+            scale_max_unavailable: amount(SCALE_LIMIT, max_unavailable, Bare::Percent)?,
+            claim_reuse: match scale.enable_pvc_reuse {
                 Some(true) => ClaimReuse::On,
-                _ => ClaimReuse::Off,
+                Some(false) | None => ClaimReuse::Off,
             },
-            preparing_delete: if leaves_out { PreparingDelete::Excluded } else { excluded },
-            rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
-            min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
+            preparing_delete: if leaves_out { PreparingDelete::Excluded } else { PreparingDelete::Counted },
+            rolling: Rolling::of(strategy.and_then(|strategy| strategy.rolling_update.as_ref()))?,
+            min_ready_seconds: count("spec.minReadySeconds", wire.min_ready_seconds)?.unwrap_or(0),
             progress_deadline: deadline.filter(|seconds| *seconds < i32::MAX.unsigned_abs()),
         })
     }
 }
 
 impl Rolling {
-    fn read(rolling: &Value) -> Result<Self, Fault> {
-        let read = Reader { object: rolling, at: ROLLING };
-        let in_place = Reader { object: read.at("inPlaceUpdateStrategy"), at: IN_PLACE };
+    fn of(wire: Option<&RollingUpdateCloneSet>) -> Result<Self, Fault> {
+        let absent = RollingUpdateCloneSet::default();
+        let wire = wire.unwrap_or(&absent);
+        let number = |field: &str, value: Option<&IntOrString>, bare, default: Amount| {
+            amount(&format!("{ROLLING}.{field}"), value, bare).map(|read| read.unwrap_or(default))
+        };
+        let (max_unavailable, max_surge) = (wire.max_unavailable.as_ref(), wire.max_surge.as_ref());
+        let none = Amount::Pods(0);
+        let priority = wire.priority_strategy.as_ref();
+        let in_place = wire.in_place_update_strategy.clone().unwrap_or_default();
+        let scatter = wire.scatter_strategy.iter().flatten();
         Ok(Self {
-            partition: read.amount("partition", Bare::Refused)?.unwrap_or(Amount::Pods(0)),
-            max_unavailable: read.amount("maxUnavailable", Bare::Percent)?.unwrap_or(Amount::percent(20)),
-            max_surge: read.amount("maxSurge", Bare::Percent)?.unwrap_or(Amount::Pods(0)),
-            policy: Policy::read(&read)?,
-            is_paused: read.flag("paused") == Some(true),
-            priority: reader::priority(&rolling["priorityStrategy"], PRIORITY)?,
-            scatter: read.list("scatterStrategy").iter().map(term).collect(),
-            grace_seconds: in_place.count("gracePeriodSeconds")?.unwrap_or(0),
-            pre_download: PreDownload {
-                parallelism: Some(in_place.at("imagePreDownloadParallelism"))
-                    .filter(|value| !value.is_null())
-                    .map_or_else(|| Value::from(1), Clone::clone),
-                timeout_seconds: in_place
-                    .count("imagePreDownloadTimeoutSeconds")?
-                    .unwrap_or(PreDownload::default().timeout_seconds),
-                min_updated_ready: in_place.count("imagePreDownloadMinUpdatedReadyPods")?.unwrap_or(0),
-            },
+            partition: number("partition", wire.partition.as_ref(), Bare::Refused, none)?,
+            max_unavailable: number(
+                "maxUnavailable",
+                max_unavailable,
+                Bare::Percent,
+                Amount::percent(defaults::MAX_UNAVAILABLE_PERCENT),
+            )?,
+            max_surge: number("maxSurge", max_surge, Bare::Percent, none)?,
+            policy: Policy::of(wire.pod_update_policy.as_ref())?,
+            is_paused: wire.paused == Some(true),
+            priority: priority.map(|one| Priority::of(one, PRIORITY)).transpose()?.flatten(),
+            scatter: scatter
+                .map(|term| ScatterTerm { key: term.key.clone(), value: term.value.clone() })
+                .collect(),
+            grace_seconds: count(&format!("{IN_PLACE}.gracePeriodSeconds"), in_place.grace_period_seconds)?
+                .unwrap_or(0),
+            pre_download: pre_download(&in_place)?,
         })
     }
 }
 
-fn term(value: &Value) -> ScatterTerm {
-    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    ScatterTerm { key: text("key"), value: text("value") }
+fn pre_download(wire: &InPlaceUpdateStrategy) -> Result<PreDownload, Fault> {
+    let number = |field: &str, value: Option<i32>| count(&format!("{IN_PLACE}.{field}"), value);
+    let default = PreDownload::default();
+    let parallelism = wire.image_pre_download_parallelism.as_ref();
+    let timeout = number("imagePreDownloadTimeoutSeconds", wire.image_pre_download_timeout_seconds)?;
+    let ready =
+        number("imagePreDownloadMinUpdatedReadyPods", wire.image_pre_download_min_updated_ready_pods)?;
+    Ok(PreDownload {
+        parallelism: parallelism.map_or(default.parallelism, |value| json!(value)),
+        timeout_seconds: timeout.unwrap_or(default.timeout_seconds),
+        min_updated_ready: ready.unwrap_or(0),
+    })
 }
 
-fn unique(names: &[Value]) -> Vec<PodName> {
+/// What an absent field means, for admission as for planners.
+pub mod defaults {
+    pub const MAX_UNAVAILABLE_PERCENT: u32 = 20;
+}
+
+fn unique(names: &[String]) -> Vec<PodName> {
     let mut seen = BTreeSet::new();
-    let texts = names.iter().filter_map(Value::as_str).filter(|name| seen.insert(*name));
-    texts.map(PodName::new).collect()
+    names.iter().filter(|name| seen.insert(*name)).map(|name| PodName::new(name.as_str())).collect()
 }

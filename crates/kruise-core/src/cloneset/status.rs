@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::numbers::Side;
 use super::plan::Cx;
 use super::view::View;
+use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::pod::PodView;
-use crate::reader::Fault;
-use crate::status_conditions::{self, Conditions, both_zero, update_failure};
 use crate::time;
+use crate::workload::conditions::{Conditions, both_zero, report_unreadable, update_failure};
 
 const FAILURES: [&str; 2] = [conditions::CLONESET_FAILED_SCALE, conditions::CLONESET_FAILED_UPDATE];
 
@@ -55,7 +55,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
 
 /// Nothing is touched; the condition says what to correct.
 pub fn unreadable(view: &View, fault: &Fault, now: Timestamp, plan: &mut Plan) {
-    status_conditions::unreadable(&view.workload(), fault, &FAILURES, now, plan);
+    report_unreadable(&view.workload(), fault, &FAILURES, now, plan);
 }
 
 /// The counts over the pods that were there when the plan began.

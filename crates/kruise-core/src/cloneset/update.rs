@@ -1,54 +1,72 @@
 //! Bringing pods to another revision (CS-71 … CS-79).
 
-use super::numbers::{Direction, Side};
+use super::numbers::{Direction, Numbers, Side};
 use super::plan::Cx;
 use super::scale;
 use super::view::{is_pre_deleting, is_ready};
-use crate::budget::{Price, UpdateBudget};
+use crate::budget::UpdateBudget;
 use crate::chain::Purpose;
 use crate::gates::Gate;
 use crate::inplace::Grace;
-use crate::lifecycle::State;
+use crate::lifecycle::LifecycleState;
 use crate::order::{by_default, by_priority, scatter};
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::reason::{HookPoint, Reason};
 use crate::revision::Revision;
-use crate::rollout::{ClaimChange, Kind, Mover, Policy, RevisionLabel, Settings, TemplateHash, Way};
+use crate::rollout::{
+    Candidate, ClaimChange, Mode, Mover, Policy, RevisionLabel, Service, Settings, TemplateHash, Turn, hold,
+};
 
 pub fn update(cx: &Cx<'_>, plan: &mut Plan) {
     let rolling = &cx.spec.rolling;
-    let standstill = match (cx.spec.kind, rolling.is_paused, plan.scales()) {
+    let standstill = match (cx.spec.mode, rolling.is_paused, plan.scales()) {
         (_, _, true) => Some(Reason::ScalingFirst), // CS-3
-        (Kind::OnDelete, _, _) => Some(Reason::OnDelete),
-        (Kind::RollingUpdate, true, _) => Some(Reason::Paused),
-        (Kind::RollingUpdate, false, _) => None,
+        (Mode::OnDelete, _, _) => Some(Reason::OnDelete),
+        (Mode::RollingUpdate, true, _) => Some(Reason::Paused),
+        (Mode::RollingUpdate, false, _) => None,
     };
     let numbers = cx.numbers(&cx.counts(Side::Update));
     let (target, candidates) = candidates(cx, numbers.update.direction);
     if let Some(reason) = standstill {
-        hold(&candidates, &reason, plan);
+        hold(candidates, &reason, plan);
         return;
     }
     let mut budget = budget(cx, target, numbers.update.limit);
     let mut mover = Mover::to(target, cx.view.workload(), settings(cx));
     let mut left = numbers.update.count;
+    let mut reach = reach(cx, &candidates, &numbers);
     for pod in candidates {
-        if left == 0 {
+        if left == 0 || reach == 0 {
             mover.call_off(pod, plan);
-            hold(&[pod], &Reason::Partition { keep: numbers.partition }, plan);
+            hold([pod], &Reason::Partition { keep: numbers.partition }, plan);
             continue;
         }
         if cx.spec.is_to_delete(pod) {
-            left -= 1; // It goes anyway and comes back at the right revision.
+            (left, reach) = (left - 1, reach - 1); // It goes anyway and comes back at the right revision.
             continue;
         }
         match start(cx, pod, &mut mover, &mut budget, plan) {
-            Ok(()) => left -= 1,
-            // A pod that may not be disturbed does not keep others from being repaired for free (CS-75, B10).
-            Err(reason) => plan.hold(&pod.name, reason),
+            Ok(()) => (left, reach) = (left - 1, reach - 1),
+            // A pod that may not be disturbed does not keep others from being repaired for free (CS-75, B10), but one that only
+            // waits for the limit keeps its place before those that the partition spares.
+            Err(reason) => {
+                let waits =
+                    matches!(reason, Reason::MaxUnavailable { .. } | Reason::TargetUnavailable { .. });
+                reach -= usize::from(waits);
+                plan.hold(pod, reason);
+            }
         }
     }
+}
+
+/// How many of the ordered pods move in the end; the others keep their revision (CS-75).
+fn reach(cx: &Cx<'_>, candidates: &[&PodView], numbers: &Numbers) -> usize {
+    let kept = match numbers.update.direction {
+        Direction::Forward => numbers.partition,
+        Direction::Back => cx.spec.replicas.saturating_sub(numbers.partition),
+    };
+    candidates.len().saturating_sub(usize::try_from(kept).unwrap_or(usize::MAX))
 }
 
 /// Target revision and the pods that are not at it, in order (CS-73, CS-74).
@@ -74,14 +92,17 @@ fn candidates<'a>(cx: &Cx<'a>, direction: Direction) -> (&'a Revision, Vec<&'a P
     let all: Vec<&PodView> = cx.pods().collect();
     let mut spread = scatter(order, &all, &rolling.scatter);
     // A pod that a budget protects must not take the turn of one that may go (B10).
-    spread.sort_by_key(|pod| (State::of(pod) != State::PreparingUpdate, cx.view.denied.contains(&pod.name)));
+    spread.sort_by_key(|pod| {
+        (LifecycleState::of(pod) != LifecycleState::PreparingUpdate, cx.view.denied.contains(&pod.name))
+    });
     (target, spread)
 }
 
 /// A stored change for the same target is about to be applied; one for another target is taken along (acceptance 17).
 fn is_in_grace_for(pod: &PodView, target: &Revision) -> bool {
     let grace = Grace::of(pod).present();
-    State::of(pod) != State::Updated && grace.is_some_and(|grace| grace.revision == target.name.as_str())
+    LifecycleState::of(pod) != LifecycleState::Updated
+        && grace.is_some_and(|grace| grace.revision == target.name.as_str())
 }
 
 fn budget(cx: &Cx<'_>, target: &Revision, limit: u32) -> UpdateBudget {
@@ -97,20 +118,17 @@ fn budget(cx: &Cx<'_>, target: &Revision, limit: u32) -> UpdateBudget {
 
 fn settings<'a>(cx: &Cx<'a>) -> Settings<'a> {
     let (gates, policy) = (&cx.view.gates, cx.spec.rolling.policy);
-    let compares_claims = gates.on(Gate::RecreatePodWhenChangeVct) && policy != Policy::InPlaceOnly;
+    let compares_claims = gates.on(Gate::RecreatePodWhenChangeVctInCloneSet) && policy != Policy::InPlaceOnly;
     let is_short = gates.on(Gate::CloneSetShortHash);
     Settings {
-        policy,
-        hooks: cx.spec.hooks.as_ref(),
-        grace_seconds: cx.spec.rolling.grace_seconds,
         revision_label: if is_short { RevisionLabel::Hash } else { RevisionLabel::FullName },
         template_hash: TemplateHash::Written,
         claim_change: if compares_claims { ClaimChange::Recreates } else { ClaimChange::Ignored },
-        now: cx.now,
+        ..Settings::of(cx.spec, policy, cx.spec.rolling.grace_seconds, cx.now)
     }
 }
 
-/// Pays for one pod and adds what is to be done with it.
+/// The turn of one pod. One that its hook holds keeps its place among the first ones.
 fn start(
     cx: &Cx<'_>,
     pod: &PodView,
@@ -119,31 +137,13 @@ fn start(
     plan: &mut Plan,
 ) -> Result<(), Reason> {
     let way = mover.way(pod)?;
-    if mover.is_waiting_for_hook(pod, &way) {
-        // Its turn was paid for when it entered that state; it keeps its place among the first ones. Where even a free
-        // turn is refused, the hook is still what the user has to look at.
-        let _still_held = budget.spend(pod, Price::Free);
-        plan.hold(&pod.name, Reason::HookHeld { hook: HookPoint::InPlaceUpdate });
-        return Ok(());
+    let service =
+        Service { is_available: cx.spec.is_available(pod, cx.now), is_ready: is_ready(pod, cx.now) };
+    let turn = mover.start(Candidate { pod, way, service }, budget, plan, |permit, plan| {
+        scale::delete(cx, permit, Purpose::Recreate, plan);
+    })?;
+    if turn == Turn::HeldByHook {
+        plan.hold(pod, Reason::HookHeld { hook: HookPoint::InPlaceUpdate });
     }
-    // A pod that is ready but not long enough still serves: it may be restarted for free, but not deleted (CS-44).
-    let serves = match way {
-        Way::InPlace(_) => cx.spec.is_available(pod, cx.now),
-        Way::Recreate => is_ready(pod, cx.now),
-    };
-    let price = if serves { Price::One } else { Price::Free };
-    let permit = budget.spend(pod, price)?;
-    match way {
-        Way::Recreate => scale::delete(cx, &permit, Purpose::Recreate, plan),
-        Way::InPlace(change) => mover.in_place(&permit, &change, plan),
-    }
-    mover.ask_budget(pod, plan);
     Ok(())
-}
-
-fn hold(pods: &[&PodView], reason: &Reason, plan: &mut Plan) {
-    // Pods whose update is under way say themselves what they wait for.
-    for pod in pods.iter().filter(|pod| State::of(pod) != State::Updating) {
-        plan.hold(&pod.name, reason.clone());
-    }
 }

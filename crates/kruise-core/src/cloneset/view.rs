@@ -1,22 +1,29 @@
 //! Everything the planner may look at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_api::{Kind, apps::cloneset::CloneSet, labels};
+use kruise_api::labels;
+#[cfg(test)]
 use serde_json::Value;
 
+use super::object::CloneSet;
 use super::spec::{PreparingDelete, Spec};
-use crate::base::Base;
-use crate::claim::Claim;
+use crate::cluster::claim::{Claim, INSTANCE};
+use crate::cluster::node::Node;
+use crate::fault::Fault;
 use crate::ids::{ClaimName, PodName};
-use crate::lifecycle::{State, is_normal};
+use crate::lifecycle::{LifecycleState, is_normal};
+use crate::lookup::{Index, Lookup, Slim};
+use crate::object::Key;
 use crate::pod::PodView;
-use crate::reader::Fault;
+use crate::revision::OfWorkload;
+#[cfg(test)]
 use crate::revision::Revision;
 use crate::workload::Workload;
+use crate::workload::base::{Base, Dependents, Head, Sources};
 
 /// Built once per reconcile and never changed.
 #[derive(Debug, Clone)]
@@ -24,6 +31,8 @@ pub struct View {
     pub base: Base,
     /// Shared, so that it is read once per generation and not once per plan.
     pub spec: Result<Arc<Spec>, Fault>,
+    /// The manager's flag for CS-35.
+    pub excluded: PreparingDelete,
     /// All claims of the namespace that carry an instance id and are ours or named like ours, and all that we own.
     pub claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// Node name → its labels, only for the topology keys of the template; empty without constraints.
@@ -43,18 +52,47 @@ impl Deref for View {
     }
 }
 
-impl DerefMut for View {
+#[cfg(test)]
+impl std::ops::DerefMut for View {
     fn deref_mut(&mut self) -> &mut Base {
         &mut self.base
     }
 }
 
 impl View {
-    /// From the stored v1beta1 object; the rest is filled in by the caller.
-    pub fn of(object: &Value, excluded: PreparingDelete) -> Self {
+    /// One indexed look-up per field. `excluded` is the manager's flag for CS-35.
+    pub fn assemble(object: &CloneSet, excluded: PreparingDelete, from: Sources<'_>) -> Self {
+        let (head, lookup) = (&object.head, from.lookup);
+        let spec = object.spec.as_ref().ok();
+        let selector = spec.map(|spec| &spec.selector);
+        let found = Dependents {
+            pods: lookup.by(Index::Owner, head.uid.as_str()),
+            revisions: OfWorkload::find(lookup, &head.namespace, &head.uid, selector),
+        };
+        let mut base = Base::assemble(head, spec.map(|spec| &spec.base), found, from);
+        let claims = claims(head, spec.map(AsRef::as_ref), lookup);
+        base.strangers = strangers(head, &claims, lookup);
+        let node_labels = spec.map(|spec| node_labels(&base, spec, lookup)).unwrap_or_default();
+        let denied = from.turn.denied.iter().map(|item| PodName::new(item.name())).collect();
+        Self { base, spec: object.spec.clone(), excluded, claims, node_labels, denied, seed: from.turn.seed }
+    }
+
+    #[cfg(test)]
+    #[must_use]
+    pub fn with(mut self, pods: Vec<Arc<PodView>>, revisions: Vec<Arc<Revision>>) -> Self {
+        self.base.set(pods, revisions);
+        self
+    }
+
+    /// The object with pods and revisions that a test hands in.
+    #[cfg(test)]
+    pub fn alone(object: &Value, pods: Vec<Arc<PodView>>, revisions: Vec<Arc<Revision>>) -> Self {
+        let mut base = Base::alone(object);
+        base.set(pods, revisions);
         Self {
-            base: Base::of(object),
-            spec: Spec::read(object.get("spec").unwrap_or(&Value::Null), excluded).map(Arc::new),
+            base,
+            spec: CloneSet::read(object).spec,
+            excluded: PreparingDelete::Counted,
             claims: BTreeMap::new(),
             node_labels: BTreeMap::new(),
             denied: BTreeSet::new(),
@@ -62,11 +100,12 @@ impl View {
         }
     }
 
-    /// Sets pods and revisions (owned or shared) in the order that planning relies on.
-    #[must_use]
-    pub fn with<R: Into<Arc<Revision>>>(mut self, pods: Vec<Arc<PodView>>, revisions: Vec<R>) -> Self {
-        self.base.set(pods, revisions);
-        self
+    /// CS-35: the spec decides, or else the manager's flag.
+    pub fn preparing_delete(&self, spec: &Spec) -> PreparingDelete {
+        match spec.preparing_delete {
+            PreparingDelete::Excluded => PreparingDelete::Excluded,
+            PreparingDelete::Counted => self.excluded,
+        }
     }
 
     /// Pods that count as replicas: active, and not about to be released because the selector lost them (CS-5, CS-6).
@@ -83,7 +122,7 @@ impl View {
 
     /// For what it shares with other kinds.
     pub fn workload(&self) -> Workload<'_> {
-        self.base.workload(CloneSet::KIND)
+        self.base.workload(<CloneSet as Slim>::RESOURCE)
     }
 }
 
@@ -95,7 +134,7 @@ impl Spec {
 
     /// CS-22.
     pub fn is_to_delete(&self, pod: &PodView) -> bool {
-        pod.labels.has(labels::SPECIFIED_DELETE) || self.pods_to_delete.contains(&pod.name)
+        pod.labels.has(labels::SPECIFIED_DELETE) || self.named_to_delete.contains(&pod.name)
     }
 }
 
@@ -105,5 +144,42 @@ pub fn is_ready(pod: &PodView, now: Timestamp) -> bool {
 }
 
 pub fn is_pre_deleting(pod: &PodView) -> bool {
-    State::of(pod) == State::PreparingDelete
+    LifecycleState::of(pod) == LifecycleState::PreparingDelete
+}
+
+/// Its own, and with claim templates all of the namespace that are named like its own.
+fn claims(head: &Head, spec: Option<&Spec>, lookup: Lookup<'_>) -> BTreeMap<ClaimName, Arc<Claim>> {
+    let mut found: Vec<Arc<Claim>> = lookup.by(Index::Owner, head.uid.as_str());
+    if spec.is_some_and(|spec| !spec.claim_templates.is_empty()) {
+        let middle = format!("-{}-", head.name);
+        let named = lookup.by::<Claim>(INSTANCE, &head.namespace).into_iter();
+        found.extend(named.filter(|claim| claim.name.as_str().contains(&middle)));
+    }
+    found.into_iter().map(|claim| (claim.name.clone(), claim)).collect()
+}
+
+/// Pods of other owners that have the name of one of its instances (B7).
+fn strangers(head: &Head, claims: &BTreeMap<ClaimName, Arc<Claim>>, lookup: Lookup<'_>) -> BTreeSet<PodName> {
+    let instances = claims.values().filter_map(|claim| claim.instance.as_ref());
+    let pods = instances.filter_map(|id| {
+        let name = format!("{}-{id}", head.name);
+        lookup.get::<PodView>(&Key::new(Arc::clone(&head.namespace), name))
+    });
+    let is_strange = |pod: &Arc<PodView>| pod.owners.iter().all(|owner| owner.uid != head.uid);
+    pods.filter(is_strange).map(|pod| pod.name.clone()).collect()
+}
+
+/// Only the labels that the template spreads by.
+fn node_labels(base: &Base, spec: &Spec, lookup: Lookup<'_>) -> BTreeMap<String, BTreeMap<String, String>> {
+    let keys = spec.topology_keys();
+    if keys.is_empty() {
+        return BTreeMap::new();
+    }
+    let names: BTreeSet<Arc<str>> = base.pods.iter().filter_map(|pod| pod.node.clone()).collect();
+    let labels = |name: Arc<str>| {
+        let node = lookup.get::<Node>(&Key::cluster(Arc::clone(&name)))?;
+        let labels = node.labels().iter().filter(|(key, _)| keys.contains(key.as_str()));
+        Some((name.to_string(), labels.map(|(key, value)| (key.clone(), value.clone())).collect()))
+    };
+    names.into_iter().filter_map(labels).collect()
 }

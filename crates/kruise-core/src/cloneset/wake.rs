@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kruise_api::conditions;
 
 use crate::inplace::{self, Incomplete};
-use crate::lifecycle::{Hooks, State};
+use crate::lifecycle::{Hooks, LifecycleState};
 use crate::pod::{PodView, Status};
 
 /// Conditions that rules read; with their times, because availability counts from them.
@@ -43,7 +43,7 @@ fn hook_finalizers<'a>(pod: &'a PodView, hooks: Option<&Hooks>) -> BTreeSet<&'a 
 
 /// An in-place update whose last batch is complete: it may be declared finished, or the next batch may start.
 fn may_finish(pod: &PodView) -> bool {
-    let is_open = State::of(pod) != State::Normal
+    let is_open = LifecycleState::of(pod) != LifecycleState::Normal
         || (pod.has_readiness_gate(conditions::IN_PLACE_UPDATE_READY)
             && !pod.condition_is(conditions::IN_PLACE_UPDATE_READY, Status::True));
     is_open
@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn cs_84_only_changes_that_a_rule_reads_wake_the_controller() {
-        let hooks = Hooks::read(Some(&json!({"preDelete": {"finalizersHandler": ["ours"]}})));
+        let wire = json!({"preDelete": {"finalizersHandler": ["ours"]}});
+        let hooks = Some(Hooks::of(&kruise_api::read_part(wire).unwrap()));
         let before = new().named("a");
         let changed =
             |pod: crate::fixtures::Pod| matters(&before.clone().view(), &pod.view(), hooks.as_ref());

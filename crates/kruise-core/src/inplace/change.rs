@@ -71,7 +71,7 @@ impl Change {
             return Err(Blocked::QosClass);
         }
         change.metadata = MetadataPatch::between(&old, &new);
-        if gates.on(Gate::EnvFromMetadata) {
+        if gates.on(Gate::InPlaceUpdateEnvFromMetadata) {
             change.take_env_metadata(&new);
         }
         Ok(change)
@@ -128,7 +128,7 @@ impl Change {
                 self.images.insert(name(position)?, text);
             }
             ["spec", "containers", position, "resources", side, resource @ ("cpu" | "memory")]
-                if gates.on(Gate::VerticalScaling) =>
+                if gates.on(Gate::InPlaceWorkloadVerticalScaling) =>
             {
                 let delta = self.resources.entry(name(position)?).or_default();
                 let side = if *side == "limits" { &mut delta.limits } else { &mut delta.requests };
@@ -190,7 +190,7 @@ fn qos(template: &Value) -> Qos {
     };
     let all: Vec<Resources> =
         list("containers").chain(list("initContainers")).map(|one| Container::read(one).resources).collect();
-    let counts = |name: &str, quantity: &crate::quantity::Quantity| {
+    let counts = |name: &str, quantity: &crate::cluster::quantity::Quantity| {
         matches!(name, "cpu" | "memory") && !quantity.is_zero()
     };
     let is_set = |one: &Resources| {

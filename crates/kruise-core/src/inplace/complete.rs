@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::image;
-use super::state::{Recorded, State};
+use super::state::{InPlaceState, Recorded};
 use crate::pod::{Container, ContainerStatus, PodView, Resources};
 use crate::revision::{gojson, hash};
 use kruise_api::annotations;
@@ -55,7 +55,7 @@ pub fn is_complete(pod: &PodView) -> Result<(), Incomplete> {
     if super::state::Grace::of(pod) != Recorded::Absent {
         return Err(Incomplete::Grace);
     }
-    match State::of(pod) {
+    match InPlaceState::of(pod) {
         Recorded::Absent => Ok(()),
         Recorded::Malformed => images_shown(pod),
         Recorded::Present(state) => {
@@ -66,7 +66,7 @@ pub fn is_complete(pod: &PodView) -> Result<(), Incomplete> {
 }
 
 /// The last batch has arrived (SM-31).
-pub(super) fn batch_complete(pod: &PodView, state: &State) -> Result<(), Incomplete> {
+pub(super) fn batch_complete(pod: &PodView, state: &InPlaceState) -> Result<(), Incomplete> {
     let meta = RuntimeMeta::of(pod);
     if state.update_env_from_metadata
         && !meta.as_ref().is_some_and(|meta| meta.agrees(pod, |one, container| one.env_is(pod, container)))
@@ -92,7 +92,7 @@ pub(super) fn batch_complete(pod: &PodView, state: &State) -> Result<(), Incompl
 }
 
 /// Only containers that were changed are compared, and only where the node reports resources at all (M7).
-fn resources_arrived(pod: &PodView, state: &State) -> bool {
+fn resources_arrived(pod: &PodView, state: &InPlaceState) -> bool {
     let changed = state.container_batches_record.iter().flat_map(|batch| &batch.containers);
     changed.into_iter().all(|name| {
         let (Some(container), Some(status)) = (pod.container(name), pod.status_of(name)) else {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::batch::split;
 use super::change::{Change, ResourceDelta};
 use super::complete::{Incomplete, batch_complete, is_complete};
-use super::state::{Batch, Grace, LastStatus, Recorded, State};
-use crate::chain::{Part, Patch, Resource, Write};
+use super::state::{Batch, Grace, InPlaceState, LastStatus, Recorded};
+use crate::chain::{Part, Patch, Write};
 use crate::ids::RevisionHash;
 use crate::lifecycle::{self, Hooks};
 use crate::pod::{Edit, Guard, PodView};
@@ -84,15 +84,15 @@ pub fn start(pod: &PodView, job: &Job<'_>, now: Timestamp) -> Vec<Write> {
     if let Some(hash) = job.template_hash {
         edit.label(labels::POD_TEMPLATE_HASH, hash);
     }
-    lifecycle::enter(&mut edit, lifecycle::State::Updating, job.hooks, now);
-    let mut state = State {
+    lifecycle::enter(&mut edit, lifecycle::LifecycleState::Updating, job.hooks, now);
+    let mut state = InPlaceState {
         revision: job.revision.to_owned(),
         update_timestamp: time::seconds(now),
         last_container_statuses: still_awaited(pod, &change),
         update_images: !change.images.is_empty(),
         update_resources: !change.resources.is_empty(),
         update_env_from_metadata: !change.ref_metadata.is_empty(),
-        ..State::default()
+        ..InPlaceState::default()
     };
     if job.grace_seconds > 0 {
         Grace::new(job.revision, &change, i64::from(job.grace_seconds)).write(&mut edit);
@@ -112,7 +112,7 @@ pub fn start(pod: &PodView, job: &Job<'_>, now: Timestamp) -> Vec<Write> {
 
 /// One step of a running update (SM-29, SM-30), on exactly the version that was looked at.
 pub fn refresh(pod: &PodView, resize: Resize, now: Timestamp) -> Refresh {
-    let state = State::of(pod);
+    let state = InPlaceState::of(pod);
     match Grace::of(pod) {
         Recorded::Absent => {}
         Recorded::Malformed => return drop_grace(pod),
@@ -141,7 +141,7 @@ pub fn refresh(pod: &PodView, resize: Resize, now: Timestamp) -> Refresh {
 fn refresh_grace(
     pod: &PodView,
     grace: &Grace,
-    state: Option<State>,
+    state: Option<InPlaceState>,
     resize: Resize,
     now: Timestamp,
 ) -> Refresh {
@@ -158,7 +158,7 @@ fn refresh_grace(
     step(pod, &mut state, grace.change(), resize, now)
 }
 
-fn step(pod: &PodView, state: &mut State, change: Change, resize: Resize, now: Timestamp) -> Refresh {
+fn step(pod: &PodView, state: &mut InPlaceState, change: Change, resize: Resize, now: Timestamp) -> Refresh {
     let mut edit = Edit::of(pod);
     Grace::drop(&mut edit);
     let mut writes = apply_batch(&mut edit, state, change, resize, now);
@@ -177,7 +177,7 @@ fn drop_grace(pod: &PodView) -> Refresh {
 /// Applies what goes now and records the rest (SM-26). Returns the writes that must come before the pod's own.
 fn apply_batch(
     edit: &mut Edit<'_>,
-    state: &mut State,
+    state: &mut InPlaceState,
     change: Change,
     resize: Resize,
     now: Timestamp,
@@ -224,7 +224,7 @@ fn change_resources(
         let mut resources = serde_json::Map::new();
         for (side, wanted, there) in sides {
             let differs = |resource: &str, text: &str| {
-                let quantity = crate::quantity::Quantity::read(text).ok();
+                let quantity = crate::cluster::quantity::Quantity::read(text).ok();
                 there.get(resource).is_some_and(|now| quantity.is_some_and(|quantity| *now != quantity))
             };
             for (resource, text) in wanted.iter().filter(|(resource, text)| differs(resource, text)) {
@@ -242,20 +242,19 @@ fn change_resources(
         }
     }
     let body = json!({"metadata": {"uid": pod.uid.as_str()}, "spec": {"containers": containers}});
-    (!containers.is_empty())
-        .then(|| Write::patch(Resource::Pod, pod.name.as_str(), Part::Resize, Patch::Strategic(body)))
+    (!containers.is_empty()).then(|| Write::patch(pod.object(), Part::Resize, Patch::Strategic(body)))
 }
 
 /// What an earlier update of this pod has stored but not yet applied: it goes along with the new one (M13).
 fn unfinished(pod: &PodView) -> Change {
     let waiting = Grace::of(pod).present().map(|grace| grace.change()).unwrap_or_default();
-    let next = State::of(pod).present().map(|state| state.next()).unwrap_or_default();
+    let next = InPlaceState::of(pod).present().map(|state| state.next()).unwrap_or_default();
     waiting.then(next)
 }
 
 /// Containers whose earlier image change has not arrived yet are still awaited, unless they change again.
 fn still_awaited(pod: &PodView, change: &Change) -> Option<BTreeMap<String, LastStatus>> {
-    let state = State::of(pod).present()?;
+    let state = InPlaceState::of(pod).present()?;
     batch_complete(pod, &state).err()?;
     let mut last = state.last_container_statuses?;
     last.retain(|name, _| !change.images.contains_key(name));

@@ -16,7 +16,7 @@ use crate::pod::{Edit, PodView};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the wire has three flags")]
-pub struct State {
+pub struct InPlaceState {
     pub revision: String,
     pub update_timestamp: String,
     /// Image ids before the change; `null` if none.
@@ -88,7 +88,7 @@ pub enum Recorded<T> {
     Present(T),
 }
 
-impl State {
+impl InPlaceState {
     pub fn of(pod: &PodView) -> Recorded<Self> {
         recorded(pod, annotations::INPLACE_UPDATE_STATE, annotations::INPLACE_UPDATE_STATE_LEGACY)
     }

@@ -1,10 +1,17 @@
 //! A new pod: which priorities its containers have, and the barriers that make them wait.
 
+use std::collections::BTreeSet;
+
 use kruise_api::{annotations, env};
 use serde_json::{Value, json};
 
 use super::plan::{config_map_name, key};
+use crate::admission::pod::{Order, PodStep, Run, SideEffects, When, adds_nothing};
+use crate::admission::selection::Concern;
+use crate::admission::{Denial, Known, Request};
+use crate::gates::Gates;
 use crate::ids::PodName;
+use crate::lookup::Lookup;
 
 /// Longest base of a generated name: five random characters follow (SM-96).
 const GENERATED_BASE_MAX: usize = 58;
@@ -17,6 +24,30 @@ pub enum Refusal {
         variable = env::CONTAINER_PRIORITY
     )]
     NotANumber { container: String, value: String },
+}
+
+/// Containers that start one after the other.
+pub fn pod_step() -> PodStep {
+    PodStep {
+        name: "launch-priority",
+        order: Order::LaunchPriority,
+        when: &[When::CREATE],
+        side_effects: SideEffects::None,
+        concerns,
+        adds: adds_nothing,
+        reads: &[],
+        run: Run::Mutate(run),
+    }
+}
+
+/// By what they say themselves; no object stands behind them.
+fn concerns(_: Lookup<'_>, _: &Gates) -> BTreeSet<Concern> {
+    BTreeSet::from([Concern::Launching])
+}
+
+fn run(pod: &mut Value, _: &Request, known: &Known<'_>) -> Result<(), Denial> {
+    // SM-95: the code of the original.
+    admit(pod, known.suffix).map_err(|refusal| Denial::new(500, refusal.to_string()))
 }
 
 /// Gives the pod its barriers, and a name if it has none (SM-95, SM-96); `suffix` ends it.

@@ -11,5 +11,5 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{Refusal, admit, generated_name, inject, priorities};
+pub use admission::{Refusal, admit, generated_name, inject, pod_step, priorities};
 pub use plan::{Barrier, Last, Level, Step, config_map_name, is_waiting, key, plan, step};

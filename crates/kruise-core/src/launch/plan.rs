@@ -1,13 +1,16 @@
 //! Opens the barriers of one pod, the highest level first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::resource::CONFIG_MAPS;
 use kruise_api::{annotations, kubernetes::CONTAINERS_READY, labels, names};
 use serde_json::{Value, json};
 
-use crate::chain::{Act, Chain, Part, Patch, Purpose, Resource, Write};
+use crate::chain::{Chain, Part, Patch, Purpose, Write};
 use crate::ids::{ResourceVersion, Uid};
+use crate::object::ObjectRef;
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView, Status};
 use crate::time;
@@ -77,26 +80,26 @@ pub fn plan(pod: &PodView, barrier: Option<&Barrier>, now: Timestamp) -> Plan {
         return plan;
     }
     let name = config_map_name(pod.name.as_str());
+    let object = ObjectRef::new(CONFIG_MAPS, Arc::clone(&pod.namespace), name);
     let writes = match step(pod, barrier) {
         Step::Nothing => Vec::new(),
         Step::Complete => completed(pod, Last::Yes),
-        Step::Create(level) => created(pod, &name, &level),
+        Step::Create(level) => created(pod, object, &level),
         Step::Replace { uid, version, level } => {
-            let act = Act::Delete { uid, version: Some(version) };
-            let delete = Write { resource: Resource::ConfigMap, name: name.clone(), act };
-            [vec![delete], created(pod, &name, &level)].concat()
+            let delete = Write::delete_version(object.clone(), &uid, Some(version));
+            [vec![delete], created(pod, object, &level)].concat()
         }
         Step::Open { uid, level } => {
             // With the uid a successor of the same name is not touched.
             let body = json!({"metadata": {"uid": uid.as_str()}, "data": {(level.key): labels::TRUE}});
-            let open = Write::patch(Resource::ConfigMap, &name, Part::Object, Patch::Merge(body));
+            let open = Write::patch(object, Part::Object, Patch::Merge(body));
             [vec![open], completed(pod, level.last)].concat()
         }
     };
     if writes.is_empty() {
         plan.revisit(time::after(now, LOOK_AGAIN_SECONDS));
     }
-    plan.act(Chain::other(Purpose::Launch, writes));
+    plan.act(Chain::about(Purpose::Launch, pod, writes));
     plan
 }
 
@@ -134,15 +137,15 @@ pub fn step(pod: &PodView, barrier: Option<&Barrier>) -> Step {
 }
 
 /// The ConfigMap goes with its pod.
-fn created(pod: &PodView, name: &str, level: &Level) -> Vec<Write> {
+fn created(pod: &PodView, object: ObjectRef, level: &Level) -> Vec<Write> {
     let owner =
         json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name.as_str(), "uid": pod.uid.as_str()});
     let body = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": pod.namespace, "ownerReferences": [owner]},
+        "metadata": {"name": object.name(), "namespace": pod.namespace, "ownerReferences": [owner]},
         "data": {(level.key.as_str()): labels::TRUE},
     });
-    [vec![Write::create(Resource::ConfigMap, name, &body)], completed(pod, level.last)].concat()
+    [vec![Write::create(object, &body)], completed(pod, level.last)].concat()
 }
 
 fn completed(pod: &PodView, last: Last) -> Vec<Write> {

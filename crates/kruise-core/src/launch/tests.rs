@@ -1,10 +1,11 @@
 //! SM-95 … SM-99.
 
 use kruise_api::kubernetes::CONTAINERS_READY;
+use kruise_api::resource::{CONFIG_MAPS, PODS};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chain::{Act, Patch, Resource};
+use crate::chain::{Act, Patch};
 use crate::fixtures::{Pod, pod, t0};
 use crate::ids::{ResourceVersion, Uid};
 
@@ -126,8 +127,8 @@ fn sm_98_config_map_is_made_with_its_first_level_and_the_pod_is_marked_with_the_
     let last = plan(&half, Some(&open(&["p_10"])), t0());
 
     let made = first.writes().next().unwrap();
-    let body = made.act.created().unwrap();
-    assert_eq!((made.resource, made.name.as_str()), (Resource::ConfigMap, "a-barrier"));
+    let body = made.created().unwrap();
+    assert_eq!((made.object.resource, made.object.name()), (CONFIG_MAPS, "a-barrier"));
     assert_eq!(body["data"], json!({"p_10": "true"}));
     let owner = &body["metadata"]["ownerReferences"][0];
     assert_eq!(
@@ -136,9 +137,9 @@ fn sm_98_config_map_is_made_with_its_first_level_and_the_pod_is_marked_with_the_
     );
     assert_eq!(first.writes().count(), 1, "the pod is not done yet");
     let writes: Vec<_> = last.writes().collect();
-    let Act::Patch { patch: Patch::Merge(opened), .. } = &writes[0].act else { panic!("{writes:?}") };
+    let Act::Patch(Patch::Merge(opened)) = &writes[0].act else { panic!("{writes:?}") };
     assert_eq!(*opened, json!({"metadata": {"uid": "cm"}, "data": {"p_0": "true"}}));
-    assert_eq!((writes.len(), writes[1].resource), (2, Resource::Pod));
+    assert_eq!((writes.len(), writes[1].object.resource), (2, PODS));
     let waits = plan(&both, Some(&open(&["p_10"])), t0());
     assert_eq!((waits.writes().count(), waits.revisit_at.is_some()), (0, true), "looked at again");
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::parts::{Lifecycle, LifecycleHook};
 use kruise_api::{
     annotations,
     labels::{self, lifecycle as words},
@@ -18,7 +19,7 @@ use crate::time;
 
 /// Where a pod stands; the label `lifecycle.apps.kruise.io/state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum LifecycleState {
     PreparingNormal,
     /// Also a pod without the label (SM-41).
     Normal,
@@ -62,7 +63,7 @@ pub enum Progress {
     Running,
 }
 
-impl State {
+impl LifecycleState {
     pub fn of(pod: &PodView) -> Self {
         match pod.labels.get(labels::LIFECYCLE_STATE) {
             None | Some("" | words::NORMAL) => Self::Normal,
@@ -89,12 +90,11 @@ impl State {
 }
 
 impl Hook {
-    fn read(value: &Value) -> Self {
-        let mark = value.get("markPodNotReady").and_then(Value::as_bool) == Some(true);
-        let finalizers = value.get("finalizersHandler").and_then(Value::as_array).into_iter().flatten();
+    fn of(wire: &LifecycleHook) -> Self {
+        let mark = wire.mark_pod_not_ready == Some(true);
         Self {
-            labels: string_map(value.get("labelsHandler")),
-            finalizers: finalizers.filter_map(Value::as_str).map(str::to_owned).collect(),
+            labels: wire.labels_handler.clone().unwrap_or_default(),
+            finalizers: wire.finalizers_handler.clone().unwrap_or_default(),
             mark_not_ready: if mark { MarkNotReady::Yes } else { MarkNotReady::No },
         }
     }
@@ -134,14 +134,12 @@ impl Hook {
 
 impl Hooks {
     /// `None` for a workload without `spec.lifecycle`, which behaves differently from one with an empty one (SM-44).
-    pub fn read(lifecycle: Option<&Value>) -> Option<Self> {
-        let lifecycle = lifecycle.filter(|value| value.is_object())?;
-        let hook = |name: &str| lifecycle.get(name).filter(|value| value.is_object()).map(Hook::read);
-        Some(Self {
-            pre_normal: hook("preNormal"),
-            in_place_update: hook("inPlaceUpdate"),
-            pre_delete: hook("preDelete"),
-        })
+    pub fn of(wire: &Lifecycle) -> Self {
+        Self {
+            pre_normal: wire.pre_normal.as_ref().map(Hook::of),
+            in_place_update: wire.in_place_update.as_ref().map(Hook::of),
+            pre_delete: wire.pre_delete.as_ref().map(Hook::of),
+        }
     }
 
     pub fn holds_update(&self, pod: &PodView) -> bool {
@@ -163,29 +161,36 @@ impl Hooks {
 
 /// Neither new, nor being updated or deleted: only such a pod can be available.
 pub fn is_normal(pod: &PodView) -> bool {
-    State::of(pod) == State::Normal
+    LifecycleState::of(pod) == LifecycleState::Normal
 }
 
 /// The state that a pod reaches without anybody deciding about it (SM-44); `None` if it stays.
-pub fn next(pod: &PodView, hooks: Option<&Hooks>, progress: Progress, at_target: AtTarget) -> Option<State> {
+pub fn next(
+    pod: &PodView,
+    hooks: Option<&Hooks>,
+    progress: Progress,
+    at_target: AtTarget,
+) -> Option<LifecycleState> {
     let update_hook = hooks.and_then(|hooks| hooks.in_place_update.as_ref());
-    match State::of(pod) {
-        State::PreparingNormal => match hooks.and_then(|hooks| hooks.pre_normal.as_ref()) {
-            None => pod.node.is_some().then_some(State::Normal),
-            Some(hook) => hook.is_all_hooked(pod).then_some(State::Normal),
+    match LifecycleState::of(pod) {
+        LifecycleState::PreparingNormal => match hooks.and_then(|hooks| hooks.pre_normal.as_ref()) {
+            None => pod.node.is_some().then_some(LifecycleState::Normal),
+            Some(hook) => hook.is_all_hooked(pod).then_some(LifecycleState::Normal),
         },
-        State::PreparingUpdate if at_target == AtTarget::No => None,
-        State::PreparingUpdate | State::Updating => match progress {
+        LifecycleState::PreparingUpdate if at_target == AtTarget::No => None,
+        LifecycleState::PreparingUpdate | LifecycleState::Updating => match progress {
             Progress::Running => None,
             Progress::Complete
                 if hooks.is_none() || update_hook.is_some_and(|hook| hook.is_all_hooked(pod)) =>
             {
-                Some(State::Normal)
+                Some(LifecycleState::Normal)
             }
-            Progress::Complete => Some(State::Updated),
+            Progress::Complete => Some(LifecycleState::Updated),
         },
-        State::Updated => update_hook.is_none_or(|hook| hook.is_all_hooked(pod)).then_some(State::Normal),
-        State::Normal | State::PreparingDelete | State::Foreign => None,
+        LifecycleState::Updated => {
+            update_hook.is_none_or(|hook| hook.is_all_hooked(pod)).then_some(LifecycleState::Normal)
+        }
+        LifecycleState::Normal | LifecycleState::PreparingDelete | LifecycleState::Foreign => None,
     }
 }
 
@@ -197,27 +202,30 @@ pub enum AtTarget {
 }
 
 /// Writes a state with its time stamp and the not-ready keys that belong to it (SM-40, SM-45, M3).
-pub fn enter(edit: &mut Edit<'_>, state: State, hooks: Option<&Hooks>, now: Timestamp) {
-    if State::of(edit.pod()) == state && edit.pod().labels.has(labels::LIFECYCLE_STATE) {
+pub fn enter(edit: &mut Edit<'_>, state: LifecycleState, hooks: Option<&Hooks>, now: Timestamp) {
+    if LifecycleState::of(edit.pod()) == state && edit.pod().labels.has(labels::LIFECYCLE_STATE) {
         return;
     }
     edit.label(labels::LIFECYCLE_STATE, state.text());
     edit.annotation(annotations::LIFECYCLE_TIMESTAMP, &time::seconds(now));
     let marks = |hook: Option<&Hook>| hook.is_some_and(|hook| hook.mark_not_ready == MarkNotReady::Yes);
     match state {
-        State::PreparingDelete if marks(hooks.and_then(|hooks| hooks.pre_delete.as_ref())) => {
+        LifecycleState::PreparingDelete if marks(hooks.and_then(|hooks| hooks.pre_delete.as_ref())) => {
             readiness::hold(edit, Key::pre_delete(), now);
         }
-        State::PreparingUpdate if marks(hooks.and_then(|hooks| hooks.in_place_update.as_ref())) => {
+        LifecycleState::PreparingUpdate if marks(hooks.and_then(|hooks| hooks.in_place_update.as_ref())) => {
             readiness::hold(edit, Key::pre_update(), now);
         }
-        State::Updated | State::Normal => readiness::release(edit, &Key::pre_update(), now),
-        State::PreparingNormal => {
+        LifecycleState::Updated | LifecycleState::Normal => readiness::release(edit, &Key::pre_update(), now),
+        LifecycleState::PreparingNormal => {
             // A cancelled deletion gives the pod back to traffic.
             readiness::release(edit, &Key::pre_delete(), now);
             readiness::release(edit, &Key::pre_update(), now);
         }
-        State::PreparingDelete | State::PreparingUpdate | State::Updating | State::Foreign => {}
+        LifecycleState::PreparingDelete
+        | LifecycleState::PreparingUpdate
+        | LifecycleState::Updating
+        | LifecycleState::Foreign => {}
     }
 }
 

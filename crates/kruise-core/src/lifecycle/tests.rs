@@ -8,18 +8,18 @@ use crate::fixtures::{Pod, pod, t0};
 use crate::pod::Guard;
 
 fn hooks(value: &Value) -> Hooks {
-    Hooks::read(Some(value)).unwrap()
+    Hooks::of(&kruise_api::read_part(value.clone()).unwrap())
 }
 
-fn step(pod: Pod, hooks: Option<&Hooks>, progress: Progress, at_target: AtTarget) -> Option<State> {
+fn step(pod: Pod, hooks: Option<&Hooks>, progress: Progress, at_target: AtTarget) -> Option<LifecycleState> {
     next(&pod.view(), hooks, progress, at_target)
 }
 
 #[test]
 fn sm_41_a_missing_label_counts_as_normal() {
-    assert_eq!(State::of(&pod("a").view()), State::Normal);
-    assert_eq!(State::of(&pod("a").state("").view()), State::Normal);
-    assert_eq!(State::of(&pod("a").state("Odd").view()), State::Foreign);
+    assert_eq!(LifecycleState::of(&pod("a").view()), LifecycleState::Normal);
+    assert_eq!(LifecycleState::of(&pod("a").state("").view()), LifecycleState::Normal);
+    assert_eq!(LifecycleState::of(&pod("a").state("Odd").view()), LifecycleState::Foreign);
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn sm_44_preparing_normal_waits_for_a_node_or_for_its_hook() {
     let new = || pod("a").state("PreparingNormal");
 
     assert_eq!(step(new(), None, Progress::Complete, AtTarget::Yes), None);
-    assert_eq!(step(new().node("n"), None, Progress::Complete, AtTarget::Yes), Some(State::Normal));
+    assert_eq!(step(new().node("n"), None, Progress::Complete, AtTarget::Yes), Some(LifecycleState::Normal));
     assert_eq!(step(new().node("n"), Some(&with_hook), Progress::Complete, AtTarget::Yes), None);
     assert_eq!(
         step(new().finalizer("f"), Some(&with_hook), Progress::Complete, AtTarget::Yes),
-        Some(State::Normal)
+        Some(LifecycleState::Normal)
     );
 }
 
@@ -63,13 +63,13 @@ fn sm_44_updating_ends_in_normal_or_updated() {
     let end = |pod: Pod, hooks: Option<&Hooks>| step(pod, hooks, Progress::Complete, AtTarget::Yes);
 
     assert_eq!(step(updating(), None, Progress::Running, AtTarget::Yes), None);
-    assert_eq!(end(updating(), None), Some(State::Normal));
-    assert_eq!(end(updating(), Some(&no_update_hook)), Some(State::Updated));
-    assert_eq!(end(updating(), Some(&hook)), Some(State::Updated));
-    assert_eq!(end(updating().label("l", "1"), Some(&hook)), Some(State::Normal));
+    assert_eq!(end(updating(), None), Some(LifecycleState::Normal));
+    assert_eq!(end(updating(), Some(&no_update_hook)), Some(LifecycleState::Updated));
+    assert_eq!(end(updating(), Some(&hook)), Some(LifecycleState::Updated));
+    assert_eq!(end(updating().label("l", "1"), Some(&hook)), Some(LifecycleState::Normal));
     assert_eq!(end(pod("a").state("Updated"), Some(&hook)), None);
-    assert_eq!(end(pod("a").state("Updated").label("l", "1"), Some(&hook)), Some(State::Normal));
-    assert_eq!(end(pod("a").state("Updated"), Some(&no_update_hook)), Some(State::Normal));
+    assert_eq!(end(pod("a").state("Updated").label("l", "1"), Some(&hook)), Some(LifecycleState::Normal));
+    assert_eq!(end(pod("a").state("Updated"), Some(&no_update_hook)), Some(LifecycleState::Normal));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn sm_44_preparing_update_moves_by_itself_only_after_a_rollback() {
     let preparing = || pod("a").state("PreparingUpdate");
 
     assert_eq!(step(preparing(), None, Progress::Complete, AtTarget::No), None);
-    assert_eq!(step(preparing(), None, Progress::Complete, AtTarget::Yes), Some(State::Normal));
+    assert_eq!(step(preparing(), None, Progress::Complete, AtTarget::Yes), Some(LifecycleState::Normal));
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn sm_40_a_state_that_is_right_is_not_written_again() {
     let view = pod("a").state("Normal").view();
     let mut edit = Edit::of(&view);
 
-    enter(&mut edit, State::Normal, None, t0());
+    enter(&mut edit, LifecycleState::Normal, None, t0());
 
     assert!(edit.is_empty());
 }
 
 fn operations(edit: &Edit<'_>) -> Vec<Op> {
     let act = edit.write(Guard::Version).unwrap().act;
-    let Act::Patch { patch: Patch::Json(ops), .. } = act else { panic!("{act:?}") };
+    let Act::Patch(Patch::Json(ops)) = act else { panic!("{act:?}") };
     ops
 }
 
@@ -101,7 +101,7 @@ fn sm_40_state_and_time_travel_together() {
     let view = pod("a").state("PreparingNormal").annotation("x", "y").view();
     let mut edit = Edit::of(&view);
 
-    enter(&mut edit, State::Normal, None, t0());
+    enter(&mut edit, LifecycleState::Normal, None, t0());
 
     assert_eq!(
         operations(&edit),
@@ -120,7 +120,7 @@ fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_bac
         || pod("a").gate("KruisePodReady").condition("KruisePodReady", "True", "2026-01-01T00:00:00Z");
     let fresh = gated().view();
     let mut edit = Edit::of(&fresh);
-    enter(&mut edit, State::PreparingUpdate, Some(&hooks), t0());
+    enter(&mut edit, LifecycleState::PreparingUpdate, Some(&hooks), t0());
     assert_eq!(edit.current("KruisePodReady").unwrap().status, crate::pod::Status::False);
     let message = edit.current("KruisePodReady").unwrap().message().unwrap().to_owned();
 
@@ -128,7 +128,7 @@ fn sm_45_and_shared_machinery_m3_keys_come_with_the_hook_and_go_on_every_way_bac
     held.0["status"]["conditions"][0]["message"] = json!(message);
     held.0["status"]["conditions"][0]["status"] = json!("False");
     let held = held.view();
-    for state in [State::Normal, State::Updated] {
+    for state in [LifecycleState::Normal, LifecycleState::Updated] {
         let mut back = Edit::of(&held);
         enter(&mut back, state, Some(&hooks), t0());
         assert_eq!(back.current("KruisePodReady").unwrap().status, crate::pod::Status::True, "{state:?}");

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use kruise_api::kubernetes::operator;
+use kruise_api::parts::{LabelSelector, LabelSelectorRequirement};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::pod::{Texts, string_map};
+use crate::pod::Texts;
 
 /// A label selector as Kubernetes defines it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Selector(Vec<Requirement>);
 
 /// One condition on one label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Requirement {
     In(String, Vec<String>),
     NotIn(String, Vec<String>),
@@ -26,18 +28,32 @@ pub enum Requirement {
 pub struct NotASelector(String);
 
 impl Selector {
-    pub fn read(value: &Value) -> Result<Self, NotASelector> {
-        let labels = string_map(value.get("matchLabels"));
+    pub fn of(wire: &LabelSelector) -> Result<Self, NotASelector> {
+        let labels = wire.match_labels.iter().flatten();
         let mut all: Vec<Requirement> =
-            labels.into_iter().map(|(key, one)| Requirement::In(key, vec![one])).collect();
-        for expression in value.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
-            all.push(Requirement::read(expression)?);
+            labels.map(|(key, one)| Requirement::In(key.clone(), vec![one.clone()])).collect();
+        for expression in wire.match_expressions.iter().flatten() {
+            all.push(Requirement::of(expression)?);
         }
         Ok(Self(all))
     }
 
+    /// Out of an object that has not been read yet, as admission sees it; an absent selector selects everything.
+    pub fn read(value: &Value) -> Result<Self, NotASelector> {
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        let wire = kruise_api::read_part(value.clone()).map_err(|error| NotASelector(error.to_string()))?;
+        Self::of(&wire)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// All of them hold for what is selected.
+    pub fn requirements(&self) -> &[Requirement] {
+        &self.0
     }
 
     pub fn matches(&self, labels: &Texts) -> bool {
@@ -57,20 +73,12 @@ impl Selector {
 }
 
 impl Requirement {
-    fn read(value: &Value) -> Result<Self, NotASelector> {
-        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let values: Vec<String> = value
-            .get("values")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|one| one.as_str().map(str::to_owned))
-            .collect();
-        let key = text("key");
+    fn of(wire: &LabelSelectorRequirement) -> Result<Self, NotASelector> {
+        let (key, values) = (wire.key.clone(), wire.values.clone().unwrap_or_default());
         if key.is_empty() {
             return Err(NotASelector("an expression needs a key".to_owned()));
         }
-        match (text("operator").as_str(), values.is_empty()) {
+        match (wire.operator.as_str(), values.is_empty()) {
             (operator::IN, false) => Ok(Self::In(key, values)),
             (operator::NOT_IN, false) => Ok(Self::NotIn(key, values)),
             (operator::IN | operator::NOT_IN, true) => {
@@ -81,7 +89,9 @@ impl Requirement {
             (operator::EXISTS | operator::DOES_NOT_EXIST, false) => {
                 Err(NotASelector(format!("{key}: Exists and DoesNotExist take no values")))
             }
-            (other, _) => Err(NotASelector(format!("{key}: {other:?} is no operator"))),
+            (other, _) => Err(NotASelector(format!(
+                "{key}: unknown operator {other:?}: use In, NotIn, Exists or DoesNotExist"
+            ))),
         }
     }
 

@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 use kruise_api::conditions;
+use kruise_api::parts::UpdatePriorityStrategy;
 
 use super::selector::Selector;
+use crate::fault::{Fault, count};
 use crate::pod::{PodView, Status};
 
 /// The user's wish for the order (SM-62).
@@ -15,6 +17,25 @@ pub enum Priority {
     Weights(Vec<(u32, Selector)>),
     /// First key that the pod has; the number at the end of its value, higher first.
     Keys(Vec<String>),
+}
+
+impl Priority {
+    /// Weights win where both are written; `None` where neither is.
+    pub fn of(wire: &UpdatePriorityStrategy, field: &str) -> Result<Option<Self>, Fault> {
+        let weights = wire.weight_priority.as_deref().unwrap_or_default();
+        if !weights.is_empty() {
+            let terms = weights.iter().map(|term| {
+                let selector =
+                    Selector::of(&term.match_selector).map_err(|error| Fault::new(field, &error))?;
+                let weight = count(&format!("{field}.weightPriority"), Some(term.weight))?;
+                Ok((weight.unwrap_or(0), selector))
+            });
+            return terms.collect::<Result<_, Fault>>().map(|terms| Some(Self::Weights(terms)));
+        }
+        let keys = wire.order_priority.iter().flatten().map(|term| term.ordered_key.clone());
+        let keys: Vec<String> = keys.collect();
+        Ok((!keys.is_empty()).then_some(Self::Keys(keys)))
+    }
 }
 
 /// SM-60: what is lost least by being updated comes first.

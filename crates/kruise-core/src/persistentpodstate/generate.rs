@@ -1,13 +1,20 @@
 //! Objects that the annotations of a workload ask for (PP-26 … PP-29).
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use kruise_api::annotations;
 use kruise_api::apps::persistentpodstate::PersistentPodState;
 use kruise_api::labels::TRUE;
-use kruise_api::{Kind, names::APPS_GROUP};
+use kruise_api::{Kind, Resource};
 use serde_json::{Map, Value, json};
 
-use crate::chain::{Act, Chain, Part, Patch, Purpose, Resource, Write};
+use crate::chain::{Chain, Part, Patch, Purpose, Write};
 use crate::ids::{ResourceVersion, Uid};
+use crate::object::ObjectRef;
+use crate::workload::base::Head;
+
+const RESOURCE: Resource = PersistentPodState::RESOURCE;
 
 /// Weight of the one preferred term that annotations can express.
 const WEIGHT: i32 = 100;
@@ -20,7 +27,7 @@ pub struct Asker {
     name: String,
     namespace: String,
     uid: String,
-    created: String,
+    created: Option<Timestamp>,
     wish: Wish,
 }
 
@@ -35,29 +42,23 @@ enum Wish {
 }
 
 impl Asker {
-    pub fn of(api_version: &str, kind: &str, object: &Value) -> Self {
-        let of = |field: &str| text(object, field).to_owned();
-        let is_deleted = object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
-        let wish = if is_deleted {
-            Wish::Unclear
-        } else {
-            Wish::read(object.pointer("/metadata/annotations").unwrap_or(&Value::Null))
-        };
+    pub fn of(api_version: &str, kind: &str, head: &Head) -> Self {
+        let wish = if head.deleted.is_some() { Wish::Unclear } else { Wish::read(&head.annotations) };
         Self {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
-            name: of("name"),
-            namespace: of("namespace"),
-            uid: of("uid"),
-            created: of("creationTimestamp"),
+            name: head.name.to_string(),
+            namespace: head.namespace.to_string(),
+            uid: head.uid.to_string(),
+            created: head.created,
             wish,
         }
     }
 }
 
 impl Wish {
-    fn read(all: &Value) -> Self {
-        let text = |key: &str| all.get(key).and_then(Value::as_str).unwrap_or_default();
+    fn read(all: &BTreeMap<String, String>) -> Self {
+        let text = |key: &str| all.get(key).map(String::as_str).unwrap_or_default();
         if text(annotations::PPS_AUTO_GENERATE) != TRUE {
             return Self::None;
         }
@@ -102,7 +103,7 @@ pub fn generate(object: Option<&Value>, askers: &[Asker]) -> Option<Chain> {
 /// Of two workloads of one name that both ask, the older one gets the name (D7).
 fn first(askers: &[Asker]) -> Option<&Asker> {
     let asking = askers.iter().filter(|asker| matches!(asker.wish, Wish::Spec(_)));
-    asking.min_by_key(|asker| (&asker.created, &asker.api_version))
+    asking.min_by_key(|asker| (asker.created, &asker.api_version))
 }
 
 fn create(asker: &Asker) -> Write {
@@ -116,12 +117,12 @@ fn create(asker: &Asker) -> Write {
         "apiVersion": asker.api_version, "kind": asker.kind, "name": asker.name, "uid": asker.uid, "controller": true,
     });
     let body = json!({
-        "apiVersion": format!("{APPS_GROUP}/{}", PersistentPodState::VERSION),
-        "kind": PersistentPodState::KIND,
+        "apiVersion": RESOURCE.api_version(),
+        "kind": RESOURCE.kind(),
         "metadata": {"name": asker.name, "namespace": asker.namespace, "ownerReferences": [owner]},
         "spec": spec,
     });
-    Write::create(Resource::Workload, &asker.name, &body)
+    Write::create(ObjectRef::new(RESOURCE, asker.namespace.as_str(), asker.name.as_str()), &body)
 }
 
 /// What annotations do not express stays: a retention policy set by hand survives (D17).
@@ -132,15 +133,16 @@ fn change(object: &Value, wish: &Map<String, Value>) -> Option<Write> {
         return None;
     }
     let body = json!({"metadata": {"uid": text(object, "uid")}, "spec": wish});
-    Some(Write::patch(Resource::Workload, text(object, "name"), Part::Object, Patch::Merge(body)))
+    Some(Write::patch(reference(object), Part::Object, Patch::Merge(body)))
 }
 
 fn delete(object: &Value) -> Write {
-    let act = Act::Delete {
-        uid: Uid::new(text(object, "uid")),
-        version: Some(ResourceVersion::new(text(object, "resourceVersion"))),
-    };
-    Write { resource: Resource::Workload, name: text(object, "name").to_owned(), act }
+    let version = ResourceVersion::new(text(object, "resourceVersion"));
+    Write::delete_version(reference(object), &Uid::new(text(object, "uid")), Some(version))
+}
+
+fn reference(object: &Value) -> ObjectRef {
+    ObjectRef::new(RESOURCE, text(object, "namespace"), text(object, "name"))
 }
 
 /// A field of the object's metadata.

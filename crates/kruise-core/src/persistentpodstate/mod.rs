@@ -14,15 +14,17 @@
 
 pub mod admission;
 pub mod generate;
+mod object;
 pub mod placement;
 mod plan;
 mod records;
 mod target;
 mod view;
 
-pub use plan::{near_limit, plan};
+pub use object::{CustomWorkload, NativeStatefulSet, PersistentPodState, TARGET, target_entry};
+pub use plan::{near_limit, plan, plan_name};
 pub use target::{CustomKind, NATIVE_GROUP, NotAWhitelist, Supported, Target};
-pub use view::{Preferred, Record, Retention, Spec, View, Workload};
+pub use view::{CustomKinds, Owner, Preferred, Record, Retention, Spec, View, Workload};
 
 #[cfg(test)]
 mod tests;

@@ -3,26 +3,54 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::Resource;
 use kruise_api::reasons::event;
 use serde_json::{Map, Value, json};
 
+use super::generate::{Asker, generate};
+use super::object::{NativeStatefulSet, PersistentPodState};
 use super::records::{Wanted, wanted};
-use super::view::{Record, View};
-use crate::chain::{Event, EventKind, Part, Patch, Resource, Write};
+use super::view::{CustomKinds, Record, View};
+use crate::chain::{Event, EventKind, Part, Patch, Write};
+use crate::lookup::{Lookup, Slim};
+use crate::object::Key;
 use crate::plan::Plan;
+use crate::statefulset::StatefulSet;
 use crate::time;
+use crate::workload::base::Head;
 
 /// How long a node may be missing from the cache before its pod is looked at again (D10).
 const AGAIN_AFTER: i64 = 5;
 /// Bytes of records at which an object comes near what etcd stores (D12); the limit is 1.5 MiB.
 const MANY: usize = 1_000_000;
 
+/// The plan of one name: for the object of that name, and for the workloads of that name whose annotations may ask for it.
+/// `None` if there is neither.
+pub fn plan_name(key: &Key, lookup: Lookup<'_>, custom: &dyn CustomKinds, now: Timestamp) -> Option<Plan> {
+    let object = lookup.get::<PersistentPodState>(key);
+    let asker = |resource: Resource, head: &Head| Asker::of(&resource.api_version(), resource.kind(), head);
+    let native = lookup.get::<NativeStatefulSet>(key);
+    let native = native.map(|set| asker(NativeStatefulSet::RESOURCE, &set.head));
+    let advanced = lookup.get::<StatefulSet>(key).map(|set| asker(StatefulSet::RESOURCE, &set.head));
+    let listed = custom.named(key).into_iter();
+    let listed = listed.map(|(kind, one)| Asker::of(&kind.api_version(), &kind.kind, &one.head));
+    let askers: Vec<Asker> = native.into_iter().chain(advanced).chain(listed).collect();
+    if let Some(chain) = generate(object.as_ref().map(|object| &object.object), &askers) {
+        let mut asked = Plan::default();
+        asked.act(chain);
+        return Some(asked);
+    }
+    let view = View::assemble(object.as_ref()?, lookup, custom);
+    Some(view.map_or_else(Plan::default, |view| plan(&view, now)))
+}
+
 /// What should be written for one object.
 pub fn plan(view: &View, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     if let Some(first) = &view.superseded_by {
-        let message =
-            format!("{first} remembers the pods of the same workload and comes first; delete one of the two");
+        let message = format!(
+            "{first} records the pods of the same workload and takes precedence; delete one of the two"
+        );
         plan.events.push(Event { kind: EventKind::Warning, reason: event::PPS_SUPERSEDED, message });
         return plan;
     }
@@ -51,7 +79,7 @@ fn changes(view: &View, wanted: &Wanted) -> Option<Write> {
         status.insert("podStates".to_owned(), all);
     }
     let body = json!({"metadata": {"uid": view.uid.as_str()}, "status": status});
-    Some(Write::patch(Resource::Workload, &view.name, Part::Status, Patch::Merge(body)))
+    Some(Write::patch(view.object(), Part::Status, Patch::Merge(body)))
 }
 
 fn tell(wanted: &Wanted, plan: &mut Plan) {

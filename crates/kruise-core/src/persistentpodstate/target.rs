@@ -1,6 +1,6 @@
 //! What an object points to, and which kinds it may point to (PP-3, PP-30).
 
-use kruise_api::{Kind, apps::statefulset::StatefulSet, names::APPS_GROUP};
+use kruise_api::{Kind, Resource, apps::statefulset::StatefulSet, names::APPS_GROUP};
 use serde_json::Value;
 
 /// A workload, by group, kind and name: its version says nothing about which one it is.
@@ -61,6 +61,12 @@ impl Target {
     }
 }
 
+impl Target {
+    pub fn is_of(&self, resource: Resource) -> bool {
+        resource.group() == self.group && resource.kind() == self.kind
+    }
+}
+
 impl Supported {
     /// Out of the configuration; no text is an empty list. Keys may be spelled in any case, as the original's library allows.
     pub fn read(text: Option<&str>) -> Result<Self, NotAWhitelist> {
@@ -95,7 +101,7 @@ impl Supported {
 }
 
 fn is_statefulset(group: &str, kind: &str) -> bool {
-    kind == StatefulSet::KIND && [NATIVE_GROUP, APPS_GROUP].contains(&group)
+    kind == StatefulSet::RESOURCE.kind() && [NATIVE_GROUP, APPS_GROUP].contains(&group)
 }
 
 fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {

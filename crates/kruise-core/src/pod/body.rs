@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::claim;
+use crate::cluster::claim;
 use crate::ids::ClaimName;
 use crate::workload::Workload;
 

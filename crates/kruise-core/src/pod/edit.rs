@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
 use super::view::{Condition, PodView, Status};
-use crate::chain::{Act, Op, Part, Patch, Resource, Write};
+use crate::chain::{Act, Op, Part, Patch, Write};
 use crate::time;
 
 /// Changes of one pod that travel in one write.
@@ -150,16 +150,14 @@ impl<'a> Edit<'a> {
         } else {
             Patch::Strategic(self.strategic())
         };
-        Some(Write::patch(Resource::Pod, self.pod.name.as_str(), part, patch))
+        Some(Write::patch(self.pod.object(), part, patch))
     }
 
     /// The write that follows an earlier one on the same version of the pod: only while the condition still says what that
     /// one made it say.
     pub fn write_after(&self, earlier: &Self, kind: &str) -> Option<Write> {
         let mut write = self.write(Guard::Identity)?;
-        if let (Act::Patch { patch: Patch::Json(ops), .. }, Some(condition)) =
-            (&mut write.act, earlier.current(kind))
-        {
+        if let (Act::Patch(Patch::Json(ops)), Some(condition)) = (&mut write.act, earlier.current(kind)) {
             let path = format!("/status/conditions/{}", earlier.position(kind));
             let value = wire(condition);
             let fields = ["type", "status", "lastTransitionTime"].into_iter();

@@ -35,6 +35,10 @@ impl SharedParts {
             owner.uid = crate::ids::Uid::new(self.text(owner.uid.as_str()));
             owner.kind = self.text(&owner.kind);
         }
+        for container in &mut pod.ephemeral {
+            container.name = self.text(&container.name);
+            container.job = container.job.as_deref().map(|job| self.text(job));
+        }
         for condition in &mut pod.conditions {
             condition.kind = self.text(&condition.kind);
         }

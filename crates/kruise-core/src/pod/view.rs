@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::resource::PODS;
 use kruise_api::{annotations, conditions, labels};
 use serde::Deserialize;
 
-use super::Texts;
 use super::wire::Wire;
+use super::{EphemeralContainer, Texts};
+use crate::cluster::quantity::Quantity;
 use crate::ids::{InstanceId, PodName, ResourceVersion, RevisionHash, Uid};
-use crate::quantity::Quantity;
+use crate::object::{Item, ObjectRef};
 use crate::time;
 
 /// What planners read of a pod. Deserializes from the wire object.
@@ -31,6 +33,11 @@ pub struct PodView {
     pub owners: Box<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
+    /// The only node that its affinity allows; known until it is bound.
+    pub wanted_node: Option<Arc<str>>,
+    pub restart_policy: RestartPolicy,
+    /// Of all init containers.
+    pub init_restarts: u32,
     pub readiness_gates: Box<[Arc<str>]>,
     /// Names of the volumes that are claims.
     pub claim_volumes: Box<[Arc<str>]>,
@@ -39,6 +46,8 @@ pub struct PodView {
     /// In wire order, without init containers; the same for most pods of a revision.
     pub containers: Arc<[Container]>,
     pub statuses: Box<[ContainerStatus]>,
+    /// In wire order; most pods have none.
+    pub ephemeral: Box<[EphemeralContainer]>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +64,14 @@ pub enum Phase {
     Running,
     Succeeded,
     Failed,
+}
+
+/// When the kubelet restarts containers that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartPolicy {
+    Always,
+    OnFailure,
+    Never,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -149,6 +166,24 @@ impl Condition {
     }
 }
 
+impl From<&PodView> for Item {
+    fn from(pod: &PodView) -> Self {
+        Self::Object(pod.object())
+    }
+}
+
+impl From<&&PodView> for Item {
+    fn from(pod: &&PodView) -> Self {
+        Self::Object(pod.object())
+    }
+}
+
+impl From<&Arc<PodView>> for Item {
+    fn from(pod: &Arc<PodView>) -> Self {
+        Self::Object(pod.object())
+    }
+}
+
 impl PodView {
     /// Neither finished nor being deleted; only such pods count as replicas (CS-6).
     pub fn is_active(&self) -> bool {
@@ -190,6 +225,10 @@ impl PodView {
             return None;
         }
         Some(ready.since.map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))))
+    }
+
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::new(PODS, Arc::clone(&self.namespace), self.name.shared())
     }
 
     /// The revision it is at, by hash (SM-8).

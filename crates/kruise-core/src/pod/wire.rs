@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, phase, status};
+use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, RESTART_NEVER, RESTART_ON_FAILURE, phase, status};
 use kruise_api::{annotations, env, names};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ephemeral::{self, EphemeralStatus, EphemeralWire};
 use super::texts::Texts;
 use super::view::{
-    Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources, Status,
+    Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources,
+    RestartPolicy, Status,
 };
+use crate::cluster::quantity::Quantity;
+use crate::eligibility::Term;
 use crate::ids::{PodName, ResourceVersion, Uid};
-use crate::quantity::Quantity;
 use crate::revision::{canonical, gojson, hash};
 use crate::time;
 
@@ -57,9 +60,30 @@ struct Reference {
 #[serde(rename_all = "camelCase")]
 struct Spec {
     node_name: Option<Arc<str>>,
+    affinity: Option<Affinity>,
+    restart_policy: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     containers: Option<Vec<Value>>,
     volumes: Option<Vec<Volume>>,
+    ephemeral_containers: Option<Vec<EphemeralWire>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Affinity {
+    node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeAffinity {
+    required_during_scheduling_ignored_during_execution: Option<Required>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Required {
+    node_selector_terms: Option<Vec<Term>>,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +105,15 @@ struct PodStatus {
     phase: Option<String>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Vec<WireStatus>>,
+    init_container_statuses: Option<Vec<InitStatus>>,
+    ephemeral_container_statuses: Option<Vec<EphemeralStatus>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InitStatus {
+    #[serde(default)]
+    restart_count: u32,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +151,7 @@ impl From<Wire> for PodView {
         let is_updating = annotations.has(annotations::INPLACE_UPDATE_STATE)
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
         let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
+        let node = spec.node_name.filter(|node| !node.is_empty());
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -135,7 +169,15 @@ impl From<Wire> for PodView {
             finalizers: metadata.finalizers.unwrap_or_default().into(),
             owners: metadata.owner_references.into_iter().flatten().map(Owner::from).collect(),
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
-            node: spec.node_name.filter(|node| !node.is_empty()),
+            wanted_node: node.is_none().then(|| spec.affinity.and_then(Affinity::only_node)).flatten(),
+            node,
+            restart_policy: RestartPolicy::read(spec.restart_policy.as_deref().unwrap_or_default()),
+            init_restarts: status
+                .init_container_statuses
+                .iter()
+                .flatten()
+                .map(|one| one.restart_count)
+                .fold(0, u32::saturating_add),
             readiness_gates: spec
                 .readiness_gates
                 .into_iter()
@@ -152,6 +194,31 @@ impl From<Wire> for PodView {
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
+            ephemeral: ephemeral::read(
+                spec.ephemeral_containers.unwrap_or_default(),
+                &status.ephemeral_container_statuses.unwrap_or_default(),
+            ),
+        }
+    }
+}
+
+impl Affinity {
+    /// The node that a single required term names (BJ-7).
+    fn only_node(self) -> Option<Arc<str>> {
+        let required = self.node_affinity?.required_during_scheduling_ignored_during_execution?;
+        match required.node_selector_terms?.as_slice() {
+            [term] => term.only_node().map(Arc::from),
+            _ => None,
+        }
+    }
+}
+
+impl RestartPolicy {
+    fn read(text: &str) -> Self {
+        match text {
+            RESTART_ON_FAILURE => Self::OnFailure,
+            RESTART_NEVER => Self::Never,
+            _ => Self::Always,
         }
     }
 }

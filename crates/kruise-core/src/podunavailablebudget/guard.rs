@@ -4,14 +4,17 @@
 //! of the budget. Its status is the one place where all managers and webhooks count, so an allowance is spent there, under
 //! the version that was read, before the pod is touched.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kruise_api::policy::podunavailablebudget::{PodUnavailableBudget, PubOperation};
-use kruise_api::{annotations, labels};
-use serde_json::{Value, json};
+use kruise_api::{Kind, annotations, labels};
+use serde_json::json;
 
-use crate::chain::{Act, Op, Resource, Write};
+use crate::chain::{Allowance, Answer, Op, Question};
 use crate::ids::PodName;
 use crate::inplace::is_complete;
+use crate::object::ObjectRef;
 use crate::order::Selector;
 use crate::pod::{Phase, PodView, Texts};
 use crate::time;
@@ -19,9 +22,9 @@ use crate::time;
 /// More pods than this on the way and nobody confirms them any more (PUB-32).
 const MOST_UNCONFIRMED: usize = 2000;
 
-/// May this pod be disturbed?
+/// A pod and what is to be done to it: may it be disturbed?
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct Disturbance {
     /// The budget's name, for what is said about it.
     budget: String,
     pod: PodName,
@@ -29,39 +32,31 @@ pub struct Question {
     operation: PubOperation,
 }
 
-/// What the budget says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    Allowed,
-    /// Allowed once this patch of the budget's status is stored; it fails if somebody else was faster.
-    Spend(Vec<Op>),
-    Denied(String),
+/// From the budget that guards the pod; `None` where none does, or where the pod is down anyway.
+pub fn allowance(pod: &PodView, operation: PubOperation) -> Option<Allowance> {
+    let named = |key: &str| pod.annotations.get(key).filter(|name| !name.is_empty());
+    let budget =
+        named(annotations::RELATED_PUB).or_else(|| named(annotations::RELATED_PUB_LEGACY))?.to_owned();
+    let is_exempt = pod.annotations.get(annotations::PUB_NO_PROTECT).is_some_and(is_true);
+    if is_exempt || !is_serving(pod) {
+        return None;
+    }
+    let from = ObjectRef::new(PodUnavailableBudget::RESOURCE, Arc::clone(&pod.namespace), budget.as_str());
+    let question = Disturbance { budget, pod: pod.name.clone(), labels: pod.labels.clone(), operation };
+    Some(Allowance { from, question: Arc::new(question) })
 }
 
-impl Question {
-    /// For the budget that guards the pod; `None` where none does, or where the pod is down anyway.
-    pub fn about(pod: &PodView, operation: PubOperation) -> Option<Write> {
-        let named = |key: &str| pod.annotations.get(key).filter(|name| !name.is_empty());
-        let budget =
-            named(annotations::RELATED_PUB).or_else(|| named(annotations::RELATED_PUB_LEGACY))?.to_owned();
-        let is_exempt = pod.annotations.get(annotations::PUB_NO_PROTECT).is_some_and(is_true);
-        if is_exempt || !is_serving(pod) {
-            return None;
-        }
-        let question =
-            Self { budget: budget.clone(), pod: pod.name.clone(), labels: pod.labels.clone(), operation };
-        Some(Write { resource: Resource::Budget, name: budget, act: Act::Ask(question) })
-    }
-
-    /// From the budget as it is stored now.
-    pub fn answer(&self, stored: Option<&str>, now: Timestamp) -> Answer {
+impl Question for Disturbance {
+    fn answer(&self, stored: Option<&str>, now: Timestamp) -> Answer {
         let Some(text) = stored else { return Answer::Allowed };
         match serde_json::from_str::<PodUnavailableBudget>(text) {
             Ok(budget) => self.judge(&budget, now),
-            Err(error) => self.denied(&format!("it cannot be read: {error}")),
+            Err(error) => self.denied(&format!("it cannot be parsed: {error}")),
         }
     }
+}
 
+impl Disturbance {
     fn denied(&self, why: &str) -> Answer {
         Answer::Denied(format!("PodUnavailableBudget {} does not allow it: {why}", self.budget))
     }
@@ -84,13 +79,13 @@ impl Question {
         }
         if status.unavailable_allowed <= 0 {
             return self.denied(&format!(
-                "{} of {} pods are available and {} must stay so: none may be taken down now",
+                "no disruption allowed now: {} of {} pods are available, {} are required, and the remaining allowance is already in use",
                 status.current_available, status.total_replicas, status.desired_available
             ));
         }
         if disrupted.len() + unavailable.len() > MOST_UNCONFIRMED {
             return self.denied(&format!(
-                "more than {MOST_UNCONFIRMED} pods were allowed to go down and are not confirmed yet"
+                "more than {MOST_UNCONFIRMED} disruptions are allowed but not confirmed yet"
             ));
         }
         let map = match self.operation {
@@ -104,8 +99,7 @@ impl Question {
 
     fn is_ignored(&self, budget: &PodUnavailableBudget) -> Result<bool, String> {
         let Some(ignored) = &budget.spec.ignored_pod_selector else { return Ok(false) };
-        let value = serde_json::to_value(ignored).unwrap_or(Value::Null);
-        let selector = Selector::read(&value).map_err(|error| format!("ignoredPodSelector: {error}"))?;
+        let selector = Selector::of(ignored).map_err(|error| format!("ignoredPodSelector: {error}"))?;
         Ok(selector.matches(&self.labels))
     }
 
@@ -161,6 +155,8 @@ fn is_true(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     const NOW: &str = "2026-01-01T00:00:00Z";
@@ -182,10 +178,8 @@ mod tests {
         serde_json::from_value(pod).unwrap()
     }
 
-    fn question() -> Question {
-        let write = Question::about(&pod(|_| ()), PubOperation::Update).unwrap();
-        let Act::Ask(question) = write.act else { panic!("{write:?}") };
-        question
+    fn question() -> Arc<dyn Question> {
+        allowance(&pod(|_| ()), PubOperation::Update).unwrap().question
     }
 
     fn answer(edit: impl FnOnce(&mut Value)) -> Answer {
@@ -205,7 +199,7 @@ mod tests {
     fn pub_1_newer_annotation_names_the_budget() {
         let both = pod(|pod| pod["metadata"]["annotations"]["pub.kruise.io/related-pub"] = "new".into());
 
-        let name = |pod: &PodView| Question::about(pod, PubOperation::Update).map(|write| write.name);
+        let name = |pod: &PodView| allowance(pod, PubOperation::Update).map(|one| one.from.name().to_owned());
 
         assert_eq!(name(&both).as_deref(), Some("new"));
         assert_eq!(name(&pod(|_| ())).as_deref(), Some("old"));
@@ -214,7 +208,7 @@ mod tests {
 
     #[test]
     fn pub_30_exempt_pods_and_those_that_are_down_ask_nobody() {
-        let asks = |edit: fn(&mut Value)| Question::about(&pod(edit), PubOperation::Update).is_some();
+        let asks = |edit: fn(&mut Value)| allowance(&pod(edit), PubOperation::Update).is_some();
 
         assert!(asks(|_| ()));
         assert!(!asks(|pod| pod["metadata"]["annotations"]["pub.kruise.io/no-protect"] = "T".into()));
@@ -278,7 +272,7 @@ mod tests {
         assert_eq!(
             message,
             "PodUnavailableBudget old does not allow it: \
-             3 of 3 pods are available and 2 must stay so: none may be taken down now"
+             no disruption allowed now: 3 of 3 pods are available, 2 are required, and the remaining allowance is already in use"
         );
 
         let crowd: serde_json::Map<String, Value> =

@@ -3,5 +3,5 @@
 
 mod guard;
 
-pub use guard::{Answer, Question};
+pub use guard::{Disturbance, allowance};
 pub use kruise_api::policy::podunavailablebudget::PubOperation as Operation;

@@ -2,23 +2,29 @@
 //!
 //! Never: a second job for a revision that says it has one; a failure here stops nothing else.
 
+mod job;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kruise_api::{
     Kind, annotations, apps::imagepulljob::ImagePullJob, kubernetes::operator, labels, names,
-    parts::CompletionPolicyType,
+    parts::CompletionPolicyType, resource::REVISIONS,
 };
 use serde_json::{Value, json};
 
+pub use job::PullJob;
+
 use crate::amount::{Amount, Bare, Rounding};
-use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
 use crate::gates::Gate;
 use crate::inplace::Change;
 use crate::plan::Plan;
 use crate::pod::string_map;
 use crate::revision::{Revision, Revisions};
 use crate::rollout::Policy;
-use crate::workload::{PullJob, Workload};
+use crate::workload::Workload;
+use crate::workload::base::{Base, BaseSpec};
 
 /// Workloads up to this size are updated faster than images are pulled ahead.
 const SMALL: u32 = 3;
@@ -40,7 +46,7 @@ pub struct Download<'a> {
     pub workload: Workload<'a>,
     pub revisions: Revisions<'a>,
     /// Those that it controls.
-    pub jobs: &'a [PullJob],
+    pub jobs: &'a [Arc<PullJob>],
     /// As the user wrote it.
     pub selector: &'a Value,
     pub settings: &'a PreDownload,
@@ -55,6 +61,18 @@ pub struct Rollout {
     pub partition: u32,
     pub max_unavailable: u32,
     pub policy: Policy,
+}
+
+impl<'a> Download<'a> {
+    pub fn of(
+        workload: Workload<'a>,
+        (base, spec): (&'a Base, &'a BaseSpec),
+        revisions: Revisions<'a>,
+        settings: &'a PreDownload,
+        rollout: Rollout,
+    ) -> Self {
+        Self { workload, revisions, jobs: &base.pull_jobs, selector: &spec.selector_text, settings, rollout }
+    }
 }
 
 impl Default for PreDownload {
@@ -85,14 +103,14 @@ impl PreDownload {
 
 /// Adds what a workload's pre-download needs now.
 pub fn pre_download(it: &Download<'_>, plan: &mut Plan) {
-    if !it.workload.gates.on(Gate::PreDownloadImage) {
+    if !it.workload.gates.on(Gate::PreDownloadImageForInPlaceUpdate) {
         return;
     }
     let update = it.revisions.update;
     if it.revisions.are_same() {
-        let done = it.jobs.iter().filter(|job| job.deleted.is_none());
+        let done = it.jobs.iter().filter(|job| !job.is_deleted());
         for job in done {
-            let write = Write::delete(Resource::ImagePullJob, &job.name, &job.uid);
+            let write = Write::delete(job.object(), &job.uid());
             plan.act(Chain::other(Purpose::PreDownload, vec![write]));
         }
         return;
@@ -114,12 +132,12 @@ pub fn pre_download(it: &Download<'_>, plan: &mut Plan) {
     for job in writes {
         plan.act(Chain::other(Purpose::PreDownload, vec![job]));
     }
-    plan.act(Chain::other(Purpose::PreDownload, vec![mark(update, label)]));
+    plan.act(Chain::other(Purpose::PreDownload, vec![mark(&it.workload, update, label)]));
 }
 
 /// Counts of the status belong to this revision only once it names it (SM-81).
 fn updated_ready(it: &Download<'_>) -> u64 {
-    let status = it.workload.status;
+    let status = &it.workload.status;
     let is_known =
         status.get("updateRevision").and_then(Value::as_str) == Some(it.revisions.update.name.as_str());
     if is_known { status.get("updatedReadyReplicas").and_then(Value::as_u64).unwrap_or(0) } else { 0 }
@@ -142,9 +160,11 @@ fn jobs(it: &Download<'_>) -> Vec<Write> {
     let before = images(current);
     let changed = images(update).into_iter().filter(|one| !before.contains(one));
     let named = changed.map(|(container, image)| (format!("{}-{container}", update.name), image));
-    let missing = named.filter(|(name, _)| !it.jobs.iter().any(|job| job.name == *name));
+    let missing = named.filter(|(name, _)| !it.jobs.iter().any(|job| job.name() == name));
     missing
-        .map(|(name, image)| Write::create(Resource::ImagePullJob, &name, &job(it, &name, &image)))
+        .map(|(name, image)| {
+            Write::create(it.workload.object(ImagePullJob::RESOURCE, name.as_str()), &job(it, &name, &image))
+        })
         .collect()
 }
 
@@ -170,7 +190,7 @@ fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     }
     json!({
         "apiVersion": format!("{}/v1beta1", names::APPS_GROUP),
-        "kind": ImagePullJob::KIND,
+        "kind": ImagePullJob::RESOURCE.kind(),
         "metadata": {
             "name": name, "namespace": it.workload.namespace, "labels": job_labels,
             "ownerReferences": [it.workload.owner_reference()],
@@ -190,10 +210,10 @@ fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     })
 }
 
-fn mark(revision: &Revision, label: &str) -> Write {
+fn mark(workload: &Workload<'_>, revision: &Revision, label: &str) -> Write {
     let ops = vec![
         Op::test("/metadata/uid", revision.uid.as_str()),
         Op::add(Op::path("/metadata/labels", label), labels::TRUE),
     ];
-    Write::patch(Resource::Revision, revision.name.as_str(), Part::Object, Patch::Json(ops))
+    Write::patch(workload.object(REVISIONS, revision.name.shared()), Part::Object, Patch::Json(ops))
 }

@@ -47,6 +47,12 @@ pub fn first_ready(edit: &mut Edit<'_>, now: Timestamp) {
     }
 }
 
+/// Whether the pod has the readiness gate and nobody has set its condition yet.
+pub fn is_unopened(pod: &PodView) -> bool {
+    let kind = conditions::KRUISE_POD_READY;
+    pod.has_readiness_gate(kind) && pod.condition(kind).is_none()
+}
+
 /// What the pod readiness controller does for one pod (PW-3): the first True and nothing else, and never for a pod that is
 /// going.
 pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
@@ -55,7 +61,7 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
         let mut edit = Edit::of(pod);
         first_ready(&mut edit, now);
         let writes = edit.write(Guard::Identity).into_iter().collect();
-        plan.act(Chain::pod(Purpose::Refresh, &pod.name, writes));
+        plan.act(Chain::about(Purpose::Refresh, pod, writes));
     }
     plan
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::chain::{Act, Op, Part, Patch};
+use crate::chain::{Act, Op, Patch};
 use crate::fixtures::{Pod, pod, t0};
 use crate::pod::Guard;
 
@@ -39,9 +39,7 @@ fn pw_3_only_a_missing_condition_of_a_living_pod_is_written() {
         let plan = plan(&pod.view(), t0());
         assert_eq!(plan.writes().count(), written);
         for write in plan.writes() {
-            let Act::Patch { part: Part::Status, patch: Patch::Strategic(body) } = &write.act else {
-                panic!()
-            };
+            let Act::Patch(Patch::Strategic(body)) = &write.act else { panic!() };
             let condition = &body["status"]["conditions"][0];
             assert_eq!(
                 (&condition["type"], &condition["status"]),
@@ -61,7 +59,7 @@ fn shared_machinery_m17_new_conditions_of_both_gates_travel_in_one_patch() {
     finish_update(&mut edit, t0());
 
     let write = edit.write(Guard::Identity).unwrap();
-    let Act::Patch { part: Part::Status, patch: Patch::Strategic(body) } = write.act else { panic!() };
+    let Act::Patch(Patch::Strategic(body)) = write.act else { panic!() };
     assert_eq!(body["metadata"]["uid"], "uid-a");
     assert_eq!(body["status"]["conditions"].as_array().unwrap().len(), 2);
 }
@@ -143,6 +141,27 @@ fn shared_machinery_m11_a_condition_that_says_the_same_is_not_written_again() {
     assert!(edit.is_empty());
 }
 
+/// True for another reason: corrected once, and then it says the same.
+#[test]
+fn shared_machinery_m11_a_condition_with_another_reason_is_written_once() {
+    let since = "2026-01-01T00:00:00Z";
+    let written = |pod: &Pod| {
+        let view = pod.clone().view();
+        let mut edit = Edit::of(&view);
+        finish_update(&mut edit, t0());
+        edit.write(Guard::Version)
+    };
+    let mut other = gated().condition("InPlaceUpdateReady", "True", since);
+    other.0["status"]["conditions"][2]["reason"] = json!("Somebody");
+
+    let Some(Act::Patch(Patch::Json(ops))) = written(&other).map(|write| write.act) else { panic!() };
+
+    let Op::Replace { value, .. } = &ops[1] else { panic!("{ops:?}") };
+    assert_eq!(value["lastTransitionTime"], since, "the status did not change");
+    other.0["status"]["conditions"][2] = value.clone();
+    assert_eq!(written(&other), None, "not again at every turn");
+}
+
 #[test]
 fn sm_30_conditions_that_exist_are_replaced_in_place_under_a_test() {
     let mut pod = gated();
@@ -153,7 +172,7 @@ fn sm_30_conditions_that_exist_are_replaced_in_place_under_a_test() {
 
     let write = edit.write(Guard::Version).unwrap();
 
-    let Act::Patch { part: Part::Status, patch: Patch::Json(ops) } = write.act else { panic!() };
+    let Act::Patch(Patch::Json(ops)) = write.act else { panic!() };
     let value = json!({"type": "InPlaceUpdateReady", "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-06-01T12:00:00Z"});
     assert_eq!(
         ops,

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::source::{Seen, Source};
-use super::types::{Empty, Field, Item, Kind, Table};
-use crate::quantity::Quantity;
+use super::types::{Empty, Field, FieldType, Item, Table};
+use crate::cluster::quantity::Quantity;
 
 /// A value that its Go type cannot hold; the original refuses it, so do we.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ impl fmt::Display for Place<'_> {
 /// Takes a reference, or the object itself where nobody needs it any more.
 pub fn canonical<S: Source>(of: &str, value: S) -> Result<Value, Unreadable> {
     if !value.look().is_object() {
-        return Err(wrong(&Place::Whole, wanted(Kind::Struct("")), value.look()));
+        return Err(wrong(&Place::Whole, wanted(FieldType::Struct("")), value.look()));
     }
     structure::<S>(of, &mut value.object().unwrap_or_default(), &Place::Whole).map(Value::Object)
 }
@@ -53,7 +53,7 @@ fn structure<S: Source>(
 ) -> Result<Map<String, Value>, Unreadable> {
     let mut out = Map::new();
     for field in Table::kubernetes().fields(of) {
-        if let Kind::Inline(inner) = field.kind {
+        if let FieldType::Inline(inner) = field.kind {
             out.extend(structure::<S>(inner, object, path)?);
             continue;
         }
@@ -73,14 +73,16 @@ fn encode<S: Source>(field: &Field, value: Option<S>, path: &Place<'_>) -> Resul
             Empty::NullIfAbsent => Some(Value::Null),
             Empty::Omitted => always_written(field.kind, path)?,
             Empty::Written => match field.kind {
-                Kind::List(_) | Kind::Map(_) | Kind::Time | Kind::Raw => Some(Value::Null),
-                Kind::String
-                | Kind::Int
-                | Kind::Bool
-                | Kind::Quantity
-                | Kind::IntOrString
-                | Kind::Struct(_)
-                | Kind::Inline(_) => Some(zero(field.kind, path)?),
+                FieldType::List(_) | FieldType::Map(_) | FieldType::Time | FieldType::Raw => {
+                    Some(Value::Null)
+                }
+                FieldType::String
+                | FieldType::Int
+                | FieldType::Bool
+                | FieldType::Quantity
+                | FieldType::IntOrString
+                | FieldType::Struct(_)
+                | FieldType::Inline(_) => Some(zero(field.kind, path)?),
             },
         });
     };
@@ -90,72 +92,77 @@ fn encode<S: Source>(field: &Field, value: Option<S>, path: &Place<'_>) -> Resul
 }
 
 /// Go's omitempty never drops a struct: plain structs, times and quantities are written even when empty.
-fn always_written(kind: Kind, path: &Place<'_>) -> Result<Option<Value>, Unreadable> {
+fn always_written(kind: FieldType, path: &Place<'_>) -> Result<Option<Value>, Unreadable> {
     Ok(match kind {
-        Kind::Struct(_) | Kind::Quantity | Kind::IntOrString => Some(zero(kind, path)?),
-        Kind::Time => Some(Value::Null),
-        Kind::String
-        | Kind::Int
-        | Kind::Bool
-        | Kind::Raw
-        | Kind::Inline(_)
-        | Kind::List(_)
-        | Kind::Map(_) => None,
+        FieldType::Struct(_) | FieldType::Quantity | FieldType::IntOrString => Some(zero(kind, path)?),
+        FieldType::Time => Some(Value::Null),
+        FieldType::String
+        | FieldType::Int
+        | FieldType::Bool
+        | FieldType::Raw
+        | FieldType::Inline(_)
+        | FieldType::List(_)
+        | FieldType::Map(_) => None,
     })
 }
 
-fn zero(kind: Kind, path: &Place<'_>) -> Result<Value, Unreadable> {
+fn zero(kind: FieldType, path: &Place<'_>) -> Result<Value, Unreadable> {
     Ok(match kind {
-        Kind::String => Value::from(""),
-        Kind::Int | Kind::IntOrString => Value::from(0),
-        Kind::Bool => Value::from(false),
-        Kind::Quantity => Value::from("0"),
-        Kind::Struct(of) | Kind::Inline(of) => {
+        FieldType::String => Value::from(""),
+        FieldType::Int | FieldType::IntOrString => Value::from(0),
+        FieldType::Bool => Value::from(false),
+        FieldType::Quantity => Value::from("0"),
+        FieldType::Struct(of) | FieldType::Inline(of) => {
             Value::Object(structure::<&Value>(of, &mut Seen::default(), path)?)
         }
-        Kind::Time | Kind::Raw | Kind::List(_) | Kind::Map(_) => Value::Null,
+        FieldType::Time | FieldType::Raw | FieldType::List(_) | FieldType::Map(_) => Value::Null,
     })
 }
 
-fn is_zero(kind: Kind, value: &Value) -> bool {
+fn is_zero(kind: FieldType, value: &Value) -> bool {
     match kind {
-        Kind::String => value.as_str() == Some(""),
-        Kind::Int => value.as_i64() == Some(0),
-        Kind::Bool => value.as_bool() == Some(false),
-        Kind::List(_) => value.as_array().is_some_and(Vec::is_empty),
-        Kind::Map(_) => value.as_object().is_some_and(Map::is_empty),
-        Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::Raw | Kind::Struct(_) | Kind::Inline(_) => {
-            false
-        }
+        FieldType::String => value.as_str() == Some(""),
+        FieldType::Int => value.as_i64() == Some(0),
+        FieldType::Bool => value.as_bool() == Some(false),
+        FieldType::List(_) => value.as_array().is_some_and(Vec::is_empty),
+        FieldType::Map(_) => value.as_object().is_some_and(Map::is_empty),
+        FieldType::Quantity
+        | FieldType::IntOrString
+        | FieldType::Time
+        | FieldType::Raw
+        | FieldType::Struct(_)
+        | FieldType::Inline(_) => false,
     }
 }
 
-fn decode<S: Source>(kind: Kind, value: S, path: &Place<'_>) -> Result<Value, Unreadable> {
+fn decode<S: Source>(kind: FieldType, value: S, path: &Place<'_>) -> Result<Value, Unreadable> {
     let is_right = match kind {
-        Kind::String => value.look().is_string(),
-        Kind::Bool => value.look().is_boolean(),
-        Kind::Int => value.look().is_i64(),
-        Kind::IntOrString => value.look().is_string() || value.look().is_i64(),
-        Kind::Struct(_) | Kind::Inline(_) | Kind::Map(_) => value.look().is_object(),
-        Kind::List(_) => value.look().is_array(),
+        FieldType::String => value.look().is_string(),
+        FieldType::Bool => value.look().is_boolean(),
+        FieldType::Int => value.look().is_i64(),
+        FieldType::IntOrString => value.look().is_string() || value.look().is_i64(),
+        FieldType::Struct(_) | FieldType::Inline(_) | FieldType::Map(_) => value.look().is_object(),
+        FieldType::List(_) => value.look().is_array(),
         // These say themselves what is wrong.
-        Kind::Quantity | Kind::Time | Kind::Raw => true,
+        FieldType::Quantity | FieldType::Time | FieldType::Raw => true,
     };
     if !is_right {
         return Err(wrong(path, wanted(kind), value.look()));
     }
     match kind {
-        Kind::String | Kind::Bool | Kind::Int | Kind::IntOrString | Kind::Raw => Ok(value.whole()),
-        Kind::Quantity => quantity(value.look(), path),
-        Kind::Time => time(value.look(), path),
-        Kind::Struct(of) | Kind::Inline(of) => {
+        FieldType::String | FieldType::Bool | FieldType::Int | FieldType::IntOrString | FieldType::Raw => {
+            Ok(value.whole())
+        }
+        FieldType::Quantity => quantity(value.look(), path),
+        FieldType::Time => time(value.look(), path),
+        FieldType::Struct(of) | FieldType::Inline(of) => {
             structure::<S>(of, &mut value.object().unwrap_or_default(), path).map(Value::Object)
         }
-        Kind::List(item) => {
+        FieldType::List(item) => {
             let items = value.items().enumerate().map(|(i, one)| element(item, one, &Place::Item(path, i)));
             items.collect::<Result<Vec<_>, _>>().map(Value::Array)
         }
-        Kind::Map(item) => {
+        FieldType::Map(item) => {
             let entries = value.members().map(|(key, one)| {
                 let encoded = element(item, one, &Place::Field(path, &key))?;
                 Ok((key, encoded))
@@ -167,26 +174,26 @@ fn decode<S: Source>(kind: Kind, value: S, path: &Place<'_>) -> Result<Value, Un
     }
 }
 
-fn wanted(kind: Kind) -> &'static str {
+fn wanted(kind: FieldType) -> &'static str {
     match kind {
-        Kind::String => "a string",
-        Kind::Bool => "true or false",
-        Kind::Int | Kind::IntOrString => "a whole number",
-        Kind::Struct(_) | Kind::Inline(_) => "an object",
-        Kind::List(_) => "a list",
-        Kind::Map(_) => "a map",
-        Kind::Quantity => "a quantity",
-        Kind::Time => "a time such as 2026-01-02T15:04:05Z",
-        Kind::Raw => "anything",
+        FieldType::String => "a string",
+        FieldType::Bool => "true or false",
+        FieldType::Int | FieldType::IntOrString => "a whole number",
+        FieldType::Struct(_) | FieldType::Inline(_) => "an object",
+        FieldType::List(_) => "a list",
+        FieldType::Map(_) => "a map",
+        FieldType::Quantity => "a quantity",
+        FieldType::Time => "a time such as 2026-01-02T15:04:05Z",
+        FieldType::Raw => "anything",
     }
 }
 
 fn element<S: Source>(item: Item, value: S, path: &Place<'_>) -> Result<Value, Unreadable> {
     let kind = match item {
-        Item::String => Kind::String,
-        Item::Int => Kind::Int,
-        Item::Quantity => Kind::Quantity,
-        Item::Struct(of) => Kind::Struct(of),
+        Item::String => FieldType::String,
+        Item::Int => FieldType::Int,
+        Item::Quantity => FieldType::Quantity,
+        Item::Struct(of) => FieldType::Struct(of),
     };
     if value.look().is_null() { zero(kind, path) } else { decode(kind, value, path) }
 }
@@ -207,7 +214,7 @@ fn time(value: &Value, path: &Place<'_>) -> Result<Value, Unreadable> {
     let parsed: Result<Timestamp, _> = text(value, path)?.parse();
     match parsed {
         Ok(time) => Ok(Value::from(crate::time::seconds(time))),
-        Err(_) => Err(wrong(path, wanted(Kind::Time), value)),
+        Err(_) => Err(wrong(path, wanted(FieldType::Time), value)),
     }
 }
 

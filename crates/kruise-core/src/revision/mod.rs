@@ -11,6 +11,7 @@ pub mod gojson;
 pub mod hash;
 mod history;
 mod same;
+mod slim;
 mod source;
 mod stored;
 mod types;
@@ -19,8 +20,9 @@ mod wanted;
 pub use canonical::{Unreadable, canonical};
 pub use history::{Choice, choose, sort, surplus};
 pub use same::{Writer, same_template};
+pub use slim::{Known, OfWorkload};
 pub use stored::{Data, Revision};
-pub use types::{Field, Item, Kind, Merge, Table};
+pub use types::{Field, FieldType, Item, Merge, Table};
 pub use wanted::{Found, Revisions, find, truncate};
 
 #[cfg(test)]

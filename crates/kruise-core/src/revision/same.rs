@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::canonical::canonical;
-use super::types::{Item, Kind, Table};
+use super::types::{FieldType, Item, Table};
 
 /// Fields that releases of the original older than main could not know, because their Kubernetes library had no such
 /// field (1.26 … 1.32): a revision they wrote lacks them although the template has them.
@@ -57,7 +57,7 @@ pub fn same_template(stored: &Value, wanted: &Value, writer: Writer) -> bool {
 /// Removes from `wanted` the young fields that `stored` lacks.
 fn drop_young(of: &str, wanted: &mut Value, stored: &Value) {
     for field in Table::kubernetes().fields(of) {
-        if let Kind::Inline(inner) = field.kind {
+        if let FieldType::Inline(inner) = field.kind {
             drop_young(inner, wanted, stored);
             continue;
         }
@@ -71,8 +71,8 @@ fn drop_young(of: &str, wanted: &mut Value, stored: &Value) {
             continue;
         };
         match (field.kind, object.get_mut(field.name)) {
-            (Kind::Struct(inner), Some(here)) => drop_young(inner, here, there),
-            (Kind::List(Item::Struct(inner)), Some(Value::Array(items))) => {
+            (FieldType::Struct(inner), Some(here)) => drop_young(inner, here, there),
+            (FieldType::List(Item::Struct(inner)), Some(Value::Array(items))) => {
                 for (item, other) in items.iter_mut().zip(there.as_array().into_iter().flatten()) {
                     drop_young(inner, item, other);
                 }

@@ -13,14 +13,14 @@ pub struct Table(BTreeMap<&'static str, Vec<Field>>);
 #[derive(Debug)]
 pub struct Field {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: FieldType,
     pub empty: Empty,
     pub merge: Merge,
 }
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldType {
     String,
     Int,
     Bool,
@@ -100,7 +100,8 @@ impl Field {
         let flags: Vec<&'static str> = words.collect();
         let has = |flag: &str| flags.contains(&flag);
         let read = kind_of(word);
-        let kind = if let (Kind::Struct(of), true) = (read, has("&")) { Kind::Inline(of) } else { read };
+        let kind =
+            if let (FieldType::Struct(of), true) = (read, has("&")) { FieldType::Inline(of) } else { read };
         let empty = match (has("*"), has("?")) {
             (true, true) => Empty::OmittedIfAbsent,
             (true, false) => Empty::NullIfAbsent,
@@ -116,22 +117,22 @@ impl Field {
     }
 }
 
-fn kind_of(word: &'static str) -> Kind {
+fn kind_of(word: &'static str) -> FieldType {
     if let Some(item) = word.strip_prefix("[]") {
-        return Kind::List(item_of(item));
+        return FieldType::List(item_of(item));
     }
     if let Some(item) = word.strip_prefix("map[").and_then(|rest| rest.strip_suffix(']')) {
-        return Kind::Map(item_of(item));
+        return FieldType::Map(item_of(item));
     }
     match word {
-        "string" => Kind::String,
-        "int" => Kind::Int,
-        "bool" => Kind::Bool,
-        "quantity" => Kind::Quantity,
-        "intorstring" => Kind::IntOrString,
-        "time" => Kind::Time,
-        "raw" => Kind::Raw,
-        other => Kind::Struct(other),
+        "string" => FieldType::String,
+        "int" => FieldType::Int,
+        "bool" => FieldType::Bool,
+        "quantity" => FieldType::Quantity,
+        "intorstring" => FieldType::IntOrString,
+        "time" => FieldType::Time,
+        "raw" => FieldType::Raw,
+        other => FieldType::Struct(other),
     }
 }
 
@@ -157,19 +158,19 @@ mod tests {
             .values()
             .flatten()
             .filter_map(|field| match field.kind {
-                Kind::Struct(of)
-                | Kind::Inline(of)
-                | Kind::List(Item::Struct(of))
-                | Kind::Map(Item::Struct(of)) => Some(of),
-                Kind::String
-                | Kind::Int
-                | Kind::Bool
-                | Kind::Quantity
-                | Kind::IntOrString
-                | Kind::Time
-                | Kind::Raw
-                | Kind::List(_)
-                | Kind::Map(_) => None,
+                FieldType::Struct(of)
+                | FieldType::Inline(of)
+                | FieldType::List(Item::Struct(of))
+                | FieldType::Map(Item::Struct(of)) => Some(of),
+                FieldType::String
+                | FieldType::Int
+                | FieldType::Bool
+                | FieldType::Quantity
+                | FieldType::IntOrString
+                | FieldType::Time
+                | FieldType::Raw
+                | FieldType::List(_)
+                | FieldType::Map(_) => None,
             })
             .collect();
 

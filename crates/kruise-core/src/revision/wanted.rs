@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kruise_api::resource::REVISIONS;
 use kruise_api::{annotations, labels};
 use serde_json::{Value, json};
 
 use super::history::{Choice, choose, surplus};
 use super::same::Writer;
 use super::stored::{Data, Revision};
-use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
 use crate::ids::{RevisionHash, RevisionName};
 use crate::pod::string_map;
 use crate::workload::Workload;
@@ -40,7 +41,9 @@ pub fn find<'a>(workload: &Workload<'a>, data: &Data, claim_hash: Option<&str>) 
     let choice = choose(workload.revisions, &data.template, |one| writer(workload, one));
     let (update, renumber) = match choice {
         Choice::Newest(revision) => (revision, None),
-        Choice::Older { revision, number } => (revision, Some(renumber(revision, number, claim_hash))),
+        Choice::Older { revision, number } => {
+            (revision, Some(renumber(workload, revision, number, claim_hash)))
+        }
         Choice::Create { number } => return Found::Missing(create(workload, data, claim_hash, number)),
     };
     let named = workload.status.get("currentRevision").and_then(Value::as_str);
@@ -60,23 +63,28 @@ pub fn truncate(
     let mut live: BTreeSet<RevisionName> = used.map(|one| one.name.clone()).collect();
     live.extend([revisions.current.name.clone(), revisions.update.name.clone()]);
     let dead = surplus(workload.revisions, &live, limit);
-    let writes: Vec<Write> =
-        dead.into_iter().map(|one| Write::delete(Resource::Revision, one.name.as_str(), &one.uid)).collect();
+    let writes: Vec<Write> = dead
+        .into_iter()
+        .map(|one| Write::delete(workload.object(REVISIONS, one.name.as_str()), &one.uid))
+        .collect();
     (!writes.is_empty()).then(|| Chain::other(Purpose::History, writes))
 }
 
 /// A revision that the status names for this very generation was made from this template (SM-10).
 fn writer(workload: &Workload<'_>, revision: &Revision) -> Writer {
-    let status = workload.status;
+    let status = &workload.status;
     let observed = status.get("observedGeneration").and_then(Value::as_i64) == Some(workload.generation);
     let named = status.get("updateRevision").and_then(Value::as_str) == Some(revision.name.as_str());
     if observed && named { Writer::OfThisTemplate } else { Writer::Unknown }
 }
 
 fn create(workload: &Workload<'_>, data: &Data, claim_hash: Option<&str>, number: i64) -> Chain {
-    let name = data.name(workload.name, workload.collisions());
+    if workload.is_name_taken {
+        return Chain::other(Purpose::Revision, vec![workload.collided()]);
+    }
+    let name = data.name(&workload.name, workload.collisions());
     // The label keeps the hash without collisions (SM-5).
-    let hash = data.name(workload.name, 0).hash();
+    let hash = data.name(&workload.name, 0).hash();
     let mut labels = string_map(data.template.pointer("/metadata/labels"));
     labels.insert(labels::REVISION_HASH.to_owned(), hash.to_string());
     let mut annotations: BTreeMap<String, String> = workload.annotations.clone();
@@ -95,11 +103,11 @@ fn create(workload: &Workload<'_>, data: &Data, claim_hash: Option<&str>, number
         "data": stored,
         "revision": number,
     });
-    Chain::other(Purpose::Revision, vec![Write::create(Resource::Revision, name.as_str(), &body)])
+    Chain::other(Purpose::Revision, vec![Write::create(workload.object(REVISIONS, name.as_str()), &body)])
 }
 
 /// A rollback reuses the old name under a new number, and the new claim hash where one is kept (CS-11).
-fn renumber(revision: &Revision, number: i64, claim_hash: Option<&str>) -> Chain {
+fn renumber(workload: &Workload<'_>, revision: &Revision, number: i64, claim_hash: Option<&str>) -> Chain {
     let mut ops = vec![
         Op::test("/metadata/resourceVersion", revision.version.as_str()),
         Op::Replace { path: "/revision".to_owned(), value: Value::from(number) },
@@ -115,6 +123,10 @@ fn renumber(revision: &Revision, number: i64, claim_hash: Option<&str>) -> Chain
     }
     Chain::other(
         Purpose::Revision,
-        vec![Write::patch(Resource::Revision, revision.name.as_str(), Part::Object, Patch::Json(ops))],
+        vec![Write::patch(
+            workload.object(REVISIONS, revision.name.as_str()),
+            Part::Object,
+            Patch::Json(ops),
+        )],
     )
 }

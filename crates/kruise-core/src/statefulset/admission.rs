@@ -7,17 +7,21 @@ use kruise_api::conditions::IN_PLACE_UPDATE_READY;
 use kruise_api::parts::{PodUpdatePolicy, UpdateType};
 use serde_json::{Map, Value, json};
 
+use super::StatefulSet;
 use super::ordinals::interval;
-use super::view::Expansion;
+use super::spec::defaults;
+use crate::admission::versions::{Case, Rules, Version};
 use crate::admission::workload::{self, default_templates, object_in, one_of, set};
-use crate::admission::{FaultKind, Faults};
+use crate::admission::{FaultKind, Faults, Known, Request};
 use crate::amount::{Amount, Bare, Rounding};
-use crate::claim::template_name;
+use crate::cluster::claim::template_name;
+use crate::cluster::quantity::Quantity;
+use crate::cluster::storage_class::{Expansion, StorageClass};
 use crate::gates::{Gate, Gates};
 use crate::inplace::{Blocked, Change};
-use crate::quantity::Quantity;
 use crate::revision::Unreadable;
 use crate::rollout::ROLLING;
+use crate::workload::base::defaults as base;
 
 /// A pod that is not available after five minutes of readiness is a mistake in the spec.
 const MIN_READY_SECONDS_MAX: i64 = 300;
@@ -47,12 +51,56 @@ pub struct Storage {
     pub default: Option<String>,
 }
 
+impl Rules for StatefulSet {
+    type Facts = Storage;
+
+    /// The storage classes that PVCs of a StatefulSet may have; of several defaults the newest counts.
+    fn facts(_: &Request, known: &Known<'_>) -> Storage {
+        let all = known.lookup.all::<StorageClass>();
+        let newest = all.iter().filter_map(|one| Some((one.default_since()?, one.name()))).max();
+        Storage {
+            classes: all.iter().map(|one| (one.name().to_owned(), one.expansion())).collect(),
+            default: newest.map(|(_, name)| name.to_owned()),
+        }
+    }
+
+    fn default(
+        version: Version,
+        spec: &mut Value,
+        old: Option<&Value>,
+        gates: &Gates,
+    ) -> Result<(), Unreadable> {
+        default(spec, old, gates)?;
+        if let (Version::V1beta1, Some(spec)) = (version, spec.as_object_mut()) {
+            default_claims(spec, gates);
+        }
+        Ok(())
+    }
+
+    fn validate(case: &Case<'_, Storage>) -> Faults {
+        let mut faults = validate(case.spec, case.old, case.facts, case.gates);
+        if case.old.is_none() {
+            for fault in validate_name(case.name).iter() {
+                faults.add(fault.kind, fault.field.clone(), fault.message.clone());
+            }
+        }
+        faults
+    }
+
+    /// The original does not look into pod templates; that its pods would be refused is told, not refused.
+    fn warn(case: &Case<'_, Storage>) -> Vec<String> {
+        let mut warnings = warn(case.name, case.spec, case.old);
+        warnings.extend(case.template.iter().map(|fault| format!("pods would be refused: {fault}")));
+        warnings
+    }
+}
+
 /// Writes defaults into `spec`; `old` is the stored spec of an update.
 pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(), Unreadable> {
     default_templates(spec, old, gates)?;
     let Some(object) = spec.as_object_mut() else { return Ok(()) };
-    set(object, "replicas", json!(1));
-    set(object, "revisionHistoryLimit", json!(10));
+    set(object, "replicas", json!(base::REPLICAS));
+    set(object, "revisionHistoryLimit", json!(base::HISTORY_LIMIT));
     set(object, "podManagementPolicy", json!(PodManagementPolicy::OrderedReady));
     if let Some(strategy) = object_in(object, "updateStrategy") {
         set(strategy, "type", json!(UpdateType::RollingUpdate));
@@ -61,7 +109,7 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
         {
             set(rolling, "podUpdatePolicy", json!(PodUpdatePolicy::ReCreate));
             set(rolling, "partition", json!(0));
-            set(rolling, "maxUnavailable", json!(1));
+            set(rolling, "maxUnavailable", json!(defaults::MAX_UNAVAILABLE));
             set(rolling, "minReadySeconds", json!(0));
         }
     }
@@ -70,13 +118,13 @@ pub fn default(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<(
 
 /// Defaults of what only v1beta1 has: a v1alpha1 object says nothing about it and gets nothing.
 pub fn default_claims(spec: &mut Map<String, Value>, gates: &Gates) {
-    if gates.on(Gate::StatefulSetAutoDeleteClaims)
+    if gates.on(Gate::StatefulSetAutoDeletePvc)
         && let Some(policy) = object_in(spec, "persistentVolumeClaimRetentionPolicy")
     {
         set(policy, "whenDeleted", json!(ClaimRetention::Retain));
         set(policy, "whenScaled", json!(ClaimRetention::Retain));
     }
-    if gates.on(Gate::StatefulSetAutoResizeClaims)
+    if gates.on(Gate::StatefulSetAutoResizePvc)
         && let Some(strategy) = object_in(spec, "volumeClaimUpdateStrategy")
     {
         set(strategy, "type", json!(ClaimUpdateType::OnDelete));
@@ -103,7 +151,7 @@ pub fn validate(spec: &Value, old: Option<&Value>, storage: &Storage, gates: &Ga
     if let Some(old) = old {
         workload::immutable(spec, old, &SPEC_MUTABLE, &mut faults);
         in_place_only(spec, old, gates, &mut faults);
-        if gates.on(Gate::StatefulSetAutoResizeClaims) {
+        if gates.on(Gate::StatefulSetAutoResizePvc) {
             claims(spec, old, storage, &mut faults);
         }
     }
@@ -170,16 +218,20 @@ fn words(spec: &Value, faults: &mut Faults) {
     if rolling.is_some()
         && spec.pointer("/updateStrategy/type").is_some_and(|kind| kind == UpdateType::OnDelete.as_str())
     {
-        faults.add(FaultKind::Forbidden, ROLLING, "only with type RollingUpdate");
+        faults.add(FaultKind::Forbidden, ROLLING, "allowed only with type RollingUpdate");
     }
 }
 
 fn reserved(spec: &Value, faults: &mut Faults) {
     let entries = spec.get("reserveOrdinals").and_then(Value::as_array).into_iter().flatten();
-    for (i, entry) in entries.enumerate().filter(|(_, entry)| interval(entry).is_none()) {
+    for (i, entry) in entries.enumerate().filter(|(_, entry)| !is_ordinal(entry)) {
         let message = format!("{entry}: write a number >= 0 or a range like \"3-5\"");
         faults.invalid(format!("spec.reserveOrdinals[{i}]"), message);
     }
+}
+
+fn is_ordinal(entry: &Value) -> bool {
+    kruise_api::read_part(entry.clone()).is_ok_and(|entry| interval(&entry).is_some())
 }
 
 fn rolling(spec: &Value, faults: &mut Faults) {
@@ -296,7 +348,7 @@ fn can_grow(template: &Value, storage: &Storage) -> Result<(), String> {
     match storage.classes.get(class) {
         Some(Expansion::Allowed) => Ok(()),
         Some(Expansion::Refused) => {
-            Err(format!("storage class {class:?} does not say allowVolumeExpansion: true"))
+            Err(format!("storage class {class:?} does not set allowVolumeExpansion: true"))
         }
         None => Err(format!("storage class {class:?} cannot be read")),
     }

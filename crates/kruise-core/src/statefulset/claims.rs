@@ -1,20 +1,23 @@
 //! Claims of pods: made with them, owned by whom their policy says, grown with their template (AS-81 … AS-90).
 
 use kruise_api::reasons::event;
-use kruise_api::{Kind, annotations, apps::statefulset::StatefulSet, names};
+use kruise_api::resource::CLAIMS;
+use kruise_api::{Kind, annotations, apps::statefulset::StatefulSet};
 use serde_json::{Value, json};
 
 use super::ordinals::Ordinal;
 use super::plan::Cx;
 use super::spec::{ClaimUpdate, Keep, Retention};
-use super::view::{Expansion, View};
-use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
-use crate::claim::{self, Claim, ClaimOwner, FileSystem};
+use super::view::View;
+use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
+use crate::cluster::claim::{self, Claim, ClaimOwner, FileSystem};
+use crate::cluster::quantity::Quantity;
+use crate::cluster::storage_class::Expansion;
 use crate::gates::Gate;
 use crate::ids::ClaimName;
+use crate::object::ObjectRef;
 use crate::plan::Plan;
 use crate::pod::{Phase, PodView, string_map};
-use crate::quantity::Quantity;
 
 /// Why a pod cannot be created yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +110,7 @@ pub fn missing(cx: &Cx<'_>, ordinal: Ordinal) -> Vec<Write> {
             let mut labels = string_map(template.pointer("/metadata/labels"));
             labels.extend(cx.spec.match_labels.clone());
             let body = claim::body(&cx.view.namespace, &name, template, (&labels, &owners));
-            Write::create(Resource::Claim, name.as_str(), &body)
+            Write::create(object(cx.view, &name), &body)
         })
         .collect()
 }
@@ -132,7 +135,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
         return;
     }
     for pod in cx.pods() {
-        if plan.acts_on(&pod.name) {
+        if plan.acts_on(pod) {
             continue;
         }
         let mut writes = owner_writes(cx, pod);
@@ -143,7 +146,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
             writes.extend(missing(cx, ordinal));
         }
         let chain = Chain::other(Purpose::Claims, writes);
-        plan.act(Chain { failed: Some(event::FAILED_UPDATE), ..chain });
+        plan.act(chain.or_tell(event::FAILED_UPDATE));
     }
 }
 
@@ -189,7 +192,7 @@ pub fn fit(cx: &Cx<'_>, ordinal: Ordinal) -> Fit {
 
 /// Whether existing claims follow their templates at all (AS-90).
 fn follow(cx: &Cx<'_>) -> bool {
-    cx.view.gates.on(Gate::StatefulSetAutoResizeClaims)
+    cx.view.gates.on(Gate::StatefulSetAutoResizePvc)
         && cx.spec.claim_update == ClaimUpdate::OnPodRollingUpdate
 }
 
@@ -224,7 +227,7 @@ pub fn claims<'a>(
 
 /// Nothing is owned or released without the gate.
 fn policy(cx: &Cx<'_>) -> Option<Retention> {
-    cx.view.gates.on(Gate::StatefulSetAutoDeleteClaims).then_some(cx.spec.retention)
+    cx.view.gates.on(Gate::StatefulSetAutoDeletePvc).then_some(cx.spec.retention)
 }
 
 fn own(view: &View, pod: &PodView, claim: &Claim, wanted: Owner) -> Option<Write> {
@@ -258,13 +261,17 @@ fn own(view: &View, pod: &PodView, claim: &Claim, wanted: Owner) -> Option<Write
     }
     let mut ops = vec![Op::test("/metadata/resourceVersion", claim.version.as_str())];
     ops.extend(removed.into_iter().chain(added));
-    Some(Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Json(ops)))
+    Some(Write::patch(object(view, &claim.name), Part::Object, Patch::Json(ops)))
+}
+
+fn object(view: &View, name: &ClaimName) -> ObjectRef {
+    view.workload().object(CLAIMS, name.shared())
 }
 
 /// Neither controller nor blocking: the set does not manage its claims, it only takes them along.
 fn set_reference(view: &View) -> Value {
-    let version = format!("{}/v1beta1", names::APPS_GROUP);
-    json!({"apiVersion": version, "kind": StatefulSet::KIND, "name": view.name, "uid": view.uid.as_str()})
+    let version = StatefulSet::RESOURCE.api_version();
+    json!({"apiVersion": version, "kind": StatefulSet::RESOURCE.kind(), "name": view.name, "uid": view.uid.as_str()})
 }
 
 fn pod_reference(pod: &PodView) -> Value {
@@ -300,7 +307,7 @@ fn grow(view: &View, claim: &Claim, template: &Value) -> Chain {
         "metadata": {"resourceVersion": claim.version.as_str(), "annotations": {annotations::OWNED_BY_STATEFULSET: view.name}},
         "spec": {"resources": resources},
     });
-    let write = Write::patch(Resource::Claim, claim.name.as_str(), Part::Object, Patch::Merge(body));
+    let write = Write::patch(object(view, &claim.name), Part::Object, Patch::Merge(body));
     let message = format!("resize claim {} in StatefulSet {} successful", claim.name, view.name);
     Chain::other(Purpose::GrowClaim, vec![write]).telling(
         event::SUCCESSFUL_RESIZE,

@@ -1,14 +1,15 @@
 //! New pods (AS-20, AS-71).
 
+use kruise_api::resource::PODS;
 use kruise_api::{annotations, conditions, labels, reasons::event};
 use serde_json::Value;
 
 use super::claims;
 use super::ordinals::Ordinal;
 use super::plan::Cx;
-use crate::chain::{Chain, Purpose, Resource, Write};
+use crate::chain::{Chain, Purpose, Siblings, Write};
 use crate::gates::Gate;
-use crate::lifecycle::State;
+use crate::lifecycle::LifecycleState;
 use crate::pod::{Body, string_map};
 use crate::revision::Revision;
 use crate::time;
@@ -16,10 +17,11 @@ use crate::time;
 /// The chain that creates one pod: its claims first, those that exist are kept (AS-81).
 pub fn chain(cx: &Cx<'_>, ordinal: Ordinal, revision: &Revision) -> Chain {
     let name = cx.view.pod_name(ordinal);
+    let object = cx.view.workload().object(PODS, name.shared());
     let mut writes = claims::missing(cx, ordinal);
-    writes.push(Write::create(Resource::Pod, name.as_str(), &pod(cx, ordinal, revision)));
+    writes.push(Write::create(object.clone(), &pod(cx, ordinal, revision)));
     let message = format!("create Pod {name} in StatefulSet {} successful", cx.view.name);
-    Chain::pod(Purpose::Create, &name, writes).telling(
+    Chain::about(Purpose::Create, object, writes).slowly(Siblings::Independent).telling(
         event::SUCCESSFUL_CREATE,
         message,
         event::FAILED_CREATE,
@@ -39,8 +41,8 @@ pub fn pod(cx: &Cx<'_>, ordinal: Ordinal, revision: &Revision) -> Value {
     }
     let pre_normal = cx.spec.hooks.as_ref().and_then(|hooks| hooks.pre_normal.as_ref());
     let state = match pre_normal {
-        Some(hook) if !hook.is_all_in_template(template) => State::PreparingNormal,
-        Some(_) | None => State::Normal,
+        Some(hook) if !hook.is_all_in_template(template) => LifecycleState::PreparingNormal,
+        Some(_) | None => LifecycleState::Normal,
     };
     labels.insert(labels::LIFECYCLE_STATE.to_owned(), state.text().to_owned());
     annotations.insert(annotations::LIFECYCLE_TIMESTAMP.to_owned(), time::seconds(cx.now));

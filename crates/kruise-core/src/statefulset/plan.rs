@@ -4,24 +4,25 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_api::labels;
+use kruise_api::resource::REVISIONS;
 use serde_json::json;
 
-use super::ordinals::Ordinal;
+use super::ordinals::{Ordinal, Slots};
 use super::spec::Spec;
 use super::view::View;
 use super::{claims, scale, status, update};
-use crate::base::begin;
-use crate::chain::{Chain, Op, Part, Patch, Purpose, Resource, Write};
+use crate::chain::{Chain, Identity, Op, Part, Patch, Purpose, Write};
+use crate::fault::Fault;
 use crate::ids::{RevisionHash, RevisionName};
 use crate::lifecycle::AtTarget;
-use crate::plan::{Creations, Plan};
+use crate::plan::{CREATIONS_MAX, Plan};
 use crate::pod::{Edit, Guard, PodView};
 use crate::predownload::{Download, PreDownload, Rollout, pre_download};
-use crate::reader::Fault;
 use crate::reason::Reason;
-use crate::refresh::Refresher;
 use crate::revision::{self, Revisions};
-use crate::rollout::{Kind, Policy, TemplateHash};
+use crate::rollout::refresh::Refresher;
+use crate::rollout::{Mode, Policy, TemplateHash};
+use crate::workload::base::begin;
 
 /// What every step gets.
 #[derive(Debug, Clone)]
@@ -30,8 +31,11 @@ pub struct Cx<'a> {
     pub spec: &'a Spec,
     pub revisions: Revisions<'a>,
     pub now: Timestamp,
-    /// One per wanted ordinal, ascending (AS-16).
+    /// Every wanted ordinal that has a pod, and the first of those that have none, ascending (AS-16): no more of them than one plan
+    /// creates, because a user may ask for any number.
     pub slots: Vec<Slot<'a>>,
+    /// All of them.
+    pub wanted: Slots,
     /// Claimed pods that no slot wants, highest ordinal first (AS-18).
     pub condemned: Vec<(Ordinal, &'a PodView)>,
     update_hash: RevisionHash,
@@ -40,6 +44,8 @@ pub struct Cx<'a> {
 /// A wanted ordinal and the pod that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot<'a> {
+    /// Among all wanted ordinals.
+    pub place: usize,
     pub ordinal: Ordinal,
     pub pod: Option<&'a PodView>,
 }
@@ -55,10 +61,37 @@ impl<'a> Cx<'a> {
             let at = by_ordinal.binary_search_by_key(&ordinal, |(one, _)| *one).ok()?;
             by_ordinal.get(at).map(|(_, pod)| *pod)
         };
-        let slots = wanted.iter().map(|ordinal| Slot { ordinal, pod: pod_of(ordinal) }).collect();
+        let mut slots: Vec<Slot<'_>> = Vec::new();
+        let mut missing = 0;
+        for (place, ordinal) in wanted.iter().enumerate() {
+            let pod = pod_of(ordinal);
+            slots.push(Slot { place, ordinal, pod });
+            // A name that somebody else has is no pod that could be created.
+            missing += usize::from(pod.is_none() && !view.strangers.contains(&view.pod_name(ordinal)));
+            if missing == CREATIONS_MAX {
+                break;
+            }
+        }
+        let last = slots.last().map(|slot| slot.ordinal);
+        let later =
+            by_ordinal.iter().filter(|(ordinal, _)| Some(*ordinal) > last && wanted.contains(*ordinal));
+        slots.extend(later.map(|(ordinal, pod)| Slot {
+            place: wanted.place(*ordinal),
+            ordinal: *ordinal,
+            pod: Some(*pod),
+        }));
         let condemned = by_ordinal.iter().rev().filter(|(ordinal, _)| !wanted.contains(*ordinal));
         let condemned = condemned.copied().collect();
-        Self { view, spec, revisions, now, slots, condemned, update_hash: revisions.update.name.hash() }
+        Self {
+            view,
+            spec,
+            revisions,
+            now,
+            slots,
+            wanted,
+            condemned,
+            update_hash: revisions.update.name.hash(),
+        }
     }
 
     /// Pods that have a slot, ascending.
@@ -68,7 +101,12 @@ impl<'a> Cx<'a> {
 
     /// Whether there is a slot for it.
     pub fn wants(&self, ordinal: Ordinal) -> bool {
-        self.slots.binary_search_by_key(&ordinal, |slot| slot.ordinal).is_ok()
+        self.wanted.contains(ordinal)
+    }
+
+    /// Wanted ordinals without a pod that this plan does not look at.
+    pub fn beyond(&self) -> usize {
+        self.wanted.len().saturating_sub(self.slots.len())
     }
 
     /// All pods that are ours.
@@ -96,7 +134,6 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         Err(reason) => return hold_all(view, plan, &reason),
     };
     let cx = Cx::of(view, spec, revisions, now);
-    plan.creations = Creations::EachItsOwn;
     if view.deleted.is_none() {
         adopt(&cx, &mut plan);
         release(&cx, &mut plan);
@@ -108,12 +145,12 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
         refresh(&cx, &mut plan);
         plan.act_if(truncate(&cx));
     }
-    plan = hold_all(view, plan, &Reason::OwnerDeleted); // AS-8: all others have their reason by now.
+    plan = hold_all(view, plan, &view.leftover()); // AS-8
     status::settle(&cx, &mut plan);
     plan
 }
 
-/// AS-3, AS-4: revisions and pods of a deleted namesake become ours. The runtime confirms the uid of the set before it writes.
+/// AS-3, AS-4: revisions and pods of a deleted namesake become ours. Each write waits for a live read that confirms the uid of the set.
 fn adopt(cx: &Cx<'_>, plan: &mut Plan) {
     let reference = cx.view.workload().owner_reference();
     let patch = |version: &str, owners: usize| {
@@ -123,26 +160,25 @@ fn adopt(cx: &Cx<'_>, plan: &mut Plan) {
         };
         Patch::Json(vec![Op::test("/metadata/resourceVersion", version), add])
     };
+    let confirm = Some(Identity { object: cx.view.workload().itself(), uid: cx.view.uid.clone() });
     let orphan = |name: &RevisionName| cx.view.orphan_revisions.contains(name);
     for one in cx.view.revisions.iter().filter(|one| orphan(&one.name)) {
-        let write =
-            Write::patch(Resource::Revision, one.name.as_str(), Part::Object, patch(one.version.as_str(), 0));
-        plan.act(Chain::other(Purpose::Adopt, vec![write]));
+        let object = cx.view.workload().object(REVISIONS, one.name.shared());
+        let write = Write::patch(object, Part::Object, patch(one.version.as_str(), 0));
+        plan.act(Chain { confirm: confirm.clone(), ..Chain::other(Purpose::Adopt, vec![write]) });
     }
     for pod in cx.pods().filter(|pod| cx.view.adopts(pod)) {
         let patch = patch(pod.version.as_str(), pod.owners.len());
-        let write = Write::patch(Resource::Pod, pod.name.as_str(), Part::Object, patch);
-        plan.act(Chain::pod(Purpose::Adopt, &pod.name, vec![write]));
+        let write = Write::patch(pod.object(), Part::Object, patch);
+        plan.act(Chain { confirm: confirm.clone(), ..Chain::about(Purpose::Adopt, pod, vec![write]) });
     }
-    let adopts = plan.chains.iter().any(|chain| chain.purpose == Purpose::Adopt);
-    plan.adopter = adopts.then(|| cx.view.uid.clone());
 }
 
 /// AS-4: pods that selector or name no longer make ours are let go.
 fn release(cx: &Cx<'_>, plan: &mut Plan) {
     for pod in cx.view.pods.iter().filter(|pod| !cx.view.claims_pod(pod)) {
         let write = cx.view.workload().release(pod);
-        plan.act(Chain::pod(Purpose::Release, &pod.name, write.into_iter().collect()));
+        plan.act(Chain::about(Purpose::Release, pod, write.into_iter().collect()));
     }
 }
 
@@ -154,19 +190,13 @@ fn download(cx: &Cx<'_>, plan: &mut Plan) {
         replicas,
         partition: spec.rolling.partition,
         max_unavailable: spec.update_limit(),
-        policy: match spec.kind {
-            Kind::RollingUpdate => spec.rolling.policy,
-            Kind::OnDelete => Policy::ReCreate, // Whoever deletes a pod gets a new one.
+        policy: match spec.mode {
+            Mode::RollingUpdate => spec.rolling.policy,
+            Mode::OnDelete => Policy::ReCreate, // Whoever deletes a pod gets a new one.
         },
     };
-    let download = Download {
-        workload: cx.view.workload(),
-        revisions: cx.revisions,
-        jobs: &cx.view.pull_jobs,
-        selector: &spec.selector_text,
-        settings: &settings,
-        rollout,
-    };
+    let found = (&cx.view.base, &spec.base);
+    let download = Download::of(cx.view.workload(), found, cx.revisions, &settings, rollout);
     pre_download(&download, plan);
 }
 
@@ -181,7 +211,7 @@ fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
     };
     for pod in cx.pods() {
         if pod.deleted.is_some() {
-            plan.hold(&pod.name, Reason::Terminating);
+            plan.hold(pod, Reason::Terminating);
             continue;
         }
         let at_target = if cx.is_updated(pod) { AtTarget::Yes } else { AtTarget::No };
@@ -192,12 +222,12 @@ fn refresh(cx: &Cx<'_>, plan: &mut Plan) {
 
 /// AS-21: the label that the service of one pod selects it by.
 fn repair(pod: &PodView, plan: &mut Plan) {
-    if plan.acts_on(&pod.name) || pod.labels.get(labels::STATEFULSET_POD_NAME) == Some(pod.name.as_str()) {
+    if plan.acts_on(pod) || pod.labels.get(labels::STATEFULSET_POD_NAME) == Some(pod.name.as_str()) {
         return;
     }
     let mut edit = Edit::of(pod);
     edit.label(labels::STATEFULSET_POD_NAME, pod.name.as_str());
-    plan.act(Chain::pod(Purpose::Refresh, &pod.name, edit.write(Guard::Version).into_iter().collect()));
+    plan.act(Chain::about(Purpose::Refresh, pod, edit.write(Guard::Version).into_iter().collect()));
 }
 
 /// AS-14.
@@ -208,7 +238,7 @@ fn truncate(cx: &Cx<'_>) -> Option<Chain> {
 
 fn hold_all(view: &View, mut plan: Plan, reason: &Reason) -> Plan {
     for pod in &view.pods {
-        plan.hold(&pod.name, reason.clone());
+        plan.hold(pod, reason.clone());
     }
     plan
 }

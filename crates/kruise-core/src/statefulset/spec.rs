@@ -2,16 +2,19 @@
 
 use std::ops::Deref;
 
-use kruise_api::apps::statefulset::{ClaimRetention, ClaimUpdateType, PodManagementPolicy};
+use kruise_api::apps::statefulset::{
+    ClaimRetention, ClaimRetentionPolicy, ClaimUpdateType, PodManagementPolicy, RollingUpdateStatefulSet,
+    StatefulSetSpec,
+};
 use serde_json::Value;
 
 use super::ordinals::{Reserved, Slots};
 use crate::amount::{Amount, Bare, Rounding};
-use crate::base::BaseSpec;
+use crate::fault::{Fault, amount, count};
 use crate::gates::{Gate, Gates};
 use crate::order::Priority;
-use crate::reader::{self, Fault, Reader};
 use crate::rollout::{Policy, ROLLING};
+use crate::workload::base::{BaseSpec, Fields};
 
 const PRIORITY: &str = "spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy";
 
@@ -88,29 +91,39 @@ impl Deref for Spec {
 }
 
 impl Spec {
-    /// Reads `.spec` of a v1beta1 object.
+    /// Out of an object that has not been read yet.
     pub fn read(spec: &Value) -> Result<Self, Fault> {
-        let read = Reader { object: spec, at: "spec" };
+        let wire = kruise_api::read_part::<StatefulSetSpec>(spec.clone());
+        wire.map_err(|error| Fault::of_spec(&error)).and_then(|wire| Self::of(&wire))
+    }
+
+    pub fn of(wire: &StatefulSetSpec) -> Result<Self, Fault> {
+        let strategy = wire.update_strategy.as_ref();
+        let base = BaseSpec::of(&Fields {
+            replicas: wire.replicas,
+            selector: &wire.selector,
+            template: &wire.template,
+            claim_templates: wire.volume_claim_templates.as_ref(),
+            update_type: strategy.and_then(|strategy| strategy.r#type.as_ref()),
+            history_limit: wire.revision_history_limit,
+            lifecycle: wire.lifecycle.as_ref(),
+        })?;
+        let claim_update = wire.volume_claim_update_strategy.as_ref().and_then(|one| one.r#type.as_ref());
+        let start = wire.ordinals.as_ref().and_then(|ordinals| ordinals.start);
+        let scale = wire.scale_strategy.as_ref().and_then(|scale| scale.max_unavailable.as_ref());
         Ok(Self {
-            base: BaseSpec::read(spec)?,
-            claim_update: match ClaimUpdateType::from(read.text("volumeClaimUpdateStrategy/type")) {
-                ClaimUpdateType::OnPodRollingUpdate => ClaimUpdate::OnPodRollingUpdate,
-                ClaimUpdateType::OnDelete | ClaimUpdateType::Other(_) => ClaimUpdate::OnDelete,
+            base,
+            claim_update: match claim_update {
+                Some(ClaimUpdateType::OnPodRollingUpdate) => ClaimUpdate::OnPodRollingUpdate,
+                None | Some(ClaimUpdateType::OnDelete | ClaimUpdateType::Other(_)) => ClaimUpdate::OnDelete,
             },
-            service_name: read.text("serviceName").to_owned(),
-            management: match PodManagementPolicy::from(read.text("podManagementPolicy")) {
-                PodManagementPolicy::OrderedReady => Management::OrderedReady,
-                PodManagementPolicy::Parallel => Management::Parallel,
-                PodManagementPolicy::Other(none) if none.is_empty() => Management::OrderedReady,
-                PodManagementPolicy::Other(other) => {
-                    return Err(read.fault("podManagementPolicy", &format!("{other:?} is no policy")));
-                }
-            },
-            rolling: Rolling::read(read.at("updateStrategy/rollingUpdate"))?,
-            start: read.count("ordinals/start")?.unwrap_or(0),
-            reserved: Reserved::read(read.list("reserveOrdinals")),
-            scale_max_unavailable: read.amount("scaleStrategy/maxUnavailable", Bare::Refused)?,
-            retention: Retention::read(read.at("persistentVolumeClaimRetentionPolicy")),
+            service_name: wire.service_name.clone().unwrap_or_default(),
+            management: Management::of(wire.pod_management_policy.as_ref())?,
+            rolling: Rolling::of(strategy.and_then(|strategy| strategy.rolling_update.as_ref()))?,
+            start: count("spec.ordinals.start", start)?.unwrap_or(0),
+            reserved: Reserved::of(wire.reserve_ordinals.as_deref().unwrap_or_default()),
+            scale_max_unavailable: amount("spec.scaleStrategy.maxUnavailable", scale, Bare::Refused)?,
+            retention: Retention::of(wire.persistent_volume_claim_retention_policy.as_ref()),
         })
     }
 
@@ -130,39 +143,68 @@ impl Spec {
     }
 }
 
+impl Management {
+    fn of(wire: Option<&PodManagementPolicy>) -> Result<Self, Fault> {
+        match wire {
+            None | Some(PodManagementPolicy::OrderedReady) => Ok(Self::OrderedReady),
+            Some(PodManagementPolicy::Parallel) => Ok(Self::Parallel),
+            Some(PodManagementPolicy::Other(none)) if none.is_empty() => Ok(Self::OrderedReady),
+            Some(PodManagementPolicy::Other(other)) => {
+                let words = PodManagementPolicy::WORDS.join(" or ");
+                let problem = format!("unknown pod management policy {other:?}: use {words}");
+                Err(Fault::new("spec.podManagementPolicy", &problem))
+            }
+        }
+    }
+}
+
 impl Rolling {
-    fn read(rolling: &Value) -> Result<Self, Fault> {
-        let read = Reader { object: rolling, at: ROLLING };
-        let unordered = read.at("unorderedUpdate");
+    fn of(wire: Option<&RollingUpdateStatefulSet>) -> Result<Self, Fault> {
+        let absent = RollingUpdateStatefulSet::default();
+        let wire = wire.unwrap_or(&absent);
+        let number = |field: &str, value: Option<i32>| {
+            count(&format!("{ROLLING}.{field}"), value).map(|read| read.unwrap_or(0))
+        };
+        let max_unavailable = wire.max_unavailable.as_ref();
+        let grace = wire.in_place_update_strategy.as_ref().and_then(|one| one.grace_period_seconds);
         Ok(Self {
-            partition: read.count("partition")?.unwrap_or(0),
-            max_unavailable: read.amount("maxUnavailable", Bare::Refused)?.unwrap_or(Amount::Pods(1)),
-            policy: Policy::read(&read)?,
-            is_paused: read.flag("paused") == Some(true),
-            min_ready_seconds: read.count("minReadySeconds")?.unwrap_or(0),
-            order: if unordered.is_object() {
-                Order::Unordered(reader::priority(&unordered["priorityStrategy"], PRIORITY)?)
-            } else {
-                Order::Ordinal
+            partition: number("partition", wire.partition)?,
+            max_unavailable: amount(&format!("{ROLLING}.maxUnavailable"), max_unavailable, Bare::Refused)?
+                .unwrap_or(Amount::Pods(defaults::MAX_UNAVAILABLE)),
+            policy: Policy::of(wire.pod_update_policy.as_ref())?,
+            is_paused: wire.paused == Some(true),
+            min_ready_seconds: number("minReadySeconds", wire.min_ready_seconds)?,
+            order: match &wire.unordered_update {
+                None => Order::Ordinal,
+                Some(unordered) => {
+                    let priority = unordered.priority_strategy.as_ref();
+                    Order::Unordered(priority.map(|one| Priority::of(one, PRIORITY)).transpose()?.flatten())
+                }
             },
-            grace_seconds: read.count("inPlaceUpdateStrategy/gracePeriodSeconds")?.unwrap_or(0),
+            grace_seconds: number("inPlaceUpdateStrategy.gracePeriodSeconds", grace)?,
         })
     }
+}
+
+/// What an absent field means, for admission as for planners.
+pub mod defaults {
+    pub const MAX_UNAVAILABLE: u32 = 1;
 }
 
 impl Retention {
     pub const KEEP_ALL: Self = Self { when_deleted: Keep::Retain, when_scaled: Keep::Retain };
 
     /// An absent field keeps; an unknown word keeps everything (AS-82).
-    fn read(policy: &Value) -> Self {
-        let keep = |key: &str| match policy.get(key).and_then(Value::as_str).map(ClaimRetention::from) {
+    fn of(wire: Option<&ClaimRetentionPolicy>) -> Self {
+        let keep = |word: Option<&ClaimRetention>| match word {
             None | Some(ClaimRetention::Retain) => Some(Keep::Retain),
             Some(ClaimRetention::Delete) => Some(Keep::Delete),
             Some(ClaimRetention::Other(word)) => word.is_empty().then_some(Keep::Retain),
         };
-        match (keep("whenDeleted"), keep("whenScaled")) {
+        let Some(wire) = wire else { return Self::KEEP_ALL };
+        match (keep(wire.when_deleted.as_ref()), keep(wire.when_scaled.as_ref())) {
             (Some(when_deleted), Some(when_scaled)) => Self { when_deleted, when_scaled },
-            _ => Self::KEEP_ALL,
+            (_, _) => Self::KEEP_ALL,
         }
     }
 }

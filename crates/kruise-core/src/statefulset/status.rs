@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::claims;
 use super::plan::Cx;
 use super::view::{View, is_ready};
+use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::pod::PodView;
-use crate::reader::Fault;
-use crate::rollout::Kind;
-use crate::status_conditions::{self, Conditions, both_zero, update_failure};
+use crate::rollout::Mode;
+use crate::workload::conditions::{Conditions, both_zero, report_unreadable, update_failure};
 
 const FAILURES: [&str; 2] =
     [conditions::STATEFULSET_FAILED_CREATE_POD, conditions::STATEFULSET_FAILED_UPDATE_POD];
@@ -24,7 +24,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
     let mut wanted = conditions.clone();
     wanted.failure(FAILURES[0], cx.view.failures.scale.as_deref(), cx.now);
     wanted.failure(FAILURES[1], update_failure(&cx.view.failures, plan).as_deref(), cx.now);
-    wanted.waiting(plan, cx.slots.len(), cx.now);
+    wanted.waiting(plan, cx.wanted.len(), cx.now);
     let differs = |(field, value): (&String, &Value)| {
         let there = old.get(field);
         there.unwrap_or(&Value::Null) != value && !both_zero(there, Some(value))
@@ -37,7 +37,7 @@ pub fn settle(cx: &Cx<'_>, plan: &mut Plan) {
 
 /// Nothing is touched; the condition says what to correct.
 pub fn unreadable(view: &View, fault: &Fault, now: Timestamp, plan: &mut Plan) {
-    status_conditions::unreadable(&view.workload(), fault, &FAILURES, now, plan);
+    report_unreadable(&view.workload(), fault, &FAILURES, now, plan);
 }
 
 /// The counts over the pods that were there when the plan began.
@@ -49,7 +49,7 @@ fn counts(cx: &Cx<'_>) -> Map<String, Value> {
     let (replicas, ready) = (count(&|_| true), count(&is_ready));
     let updated = count(&is_updated);
     // AS-15: compared with the pods that are there, not with those that are wanted.
-    let is_over = cx.spec.kind == Kind::RollingUpdate && updated == replicas && ready == replicas;
+    let is_over = cx.spec.mode == Mode::RollingUpdate && updated == replicas && ready == replicas;
     let at_current = count(&|pod| pod.deleted.is_none() && pod.is_at(&current));
     let status = json!({
         "observedGeneration": cx.view.generation,
@@ -75,7 +75,7 @@ fn counts(cx: &Cx<'_>) -> Map<String, Value> {
 
 /// AS-96: over the claims of existing pods, whatever the gates.
 fn volume_claims(cx: &Cx<'_>) -> Vec<Value> {
-    let templates = cx.spec.claim_templates.iter().map(crate::claim::template_name);
+    let templates = cx.spec.claim_templates.iter().map(crate::cluster::claim::template_name);
     let mut rows: Vec<(&str, u32, u32)> = templates.map(|name| (name, 0, 0)).collect();
     for ordinal in cx.pods().filter_map(|pod| cx.view.ordinal(pod)) {
         for ((_, template, claim), row) in claims::claims(cx, ordinal).zip(&mut rows) {

@@ -12,34 +12,37 @@ use crate::budget::{Price, UpdateBudget};
 use crate::chain::{Event, EventKind, Purpose};
 use crate::gates::Gate;
 use crate::ids::PodName;
-use crate::lifecycle::{State, is_normal};
+use crate::lifecycle::{LifecycleState, is_normal};
 use crate::order::by_priority;
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::reason::{HookPoint, Reason};
-use crate::rollout::{ClaimChange, Kind, Mover, Policy, RevisionLabel, Settings, TemplateHash, Way};
+use crate::rollout::{Candidate, Mode, Mover, Policy, Service, Settings, Turn, Way, hold};
 
 /// The update phase. While the replica pass stands still, only pods of a superseded revision that are not ready are touched: they
 /// may be what it stands still for, and a broken revision must never block the one that repairs it.
 pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
-    let standstill = match (cx.spec.kind, cx.spec.rolling.is_paused) {
-        (Kind::OnDelete, _) => Some(Reason::OnDelete),
-        (Kind::RollingUpdate, true) => Some(Reason::Paused),
-        (Kind::RollingUpdate, false) => None,
+    let standstill = match (cx.spec.mode, cx.spec.rolling.is_paused) {
+        (Mode::OnDelete, _) => Some(Reason::OnDelete),
+        (Mode::RollingUpdate, true) => Some(Reason::Paused),
+        (Mode::RollingUpdate, false) => None,
     };
     if let Some(reason) = standstill {
         let waiting = |pod: &PodView| !cx.is_updated(pod) || pod.is_marked_for_deletion();
-        cx.replicas().filter(|(_, pod)| waiting(pod)).for_each(|(_, pod)| hold(pod, &reason, plan));
+        hold(cx.replicas().map(|(_, pod)| pod).filter(|pod| waiting(pod)), &reason, plan);
         return;
     }
     let chosen = cx.in_order();
     let mut budget = budget(cx, plan);
     requested(cx, pass, &mut budget, plan);
-    let mut mover = Mover::to(cx.revisions.update, cx.view.workload(), settings(cx));
+    let settings = Settings::of(cx.spec, cx.spec.rolling.policy, cx.spec.rolling.grace_seconds, cx.now);
+    let mut mover = Mover::to(cx.revisions.update, cx.view.workload(), settings);
     for (ordinal, pod) in &chosen {
         // A failed pod is replaced in its turn (AS-33) and comes back at the right revision.
-        let is_leaving = pod.deleted.is_some() || is_failed(pod) || State::of(pod) == State::PreparingDelete;
-        if is_leaving || plan.acts_on(&pod.name) {
+        let is_leaving = pod.deleted.is_some()
+            || is_failed(pod)
+            || LifecycleState::of(pod) == LifecycleState::PreparingDelete;
+        if is_leaving || plan.acts_on(pod) {
             continue;
         }
         let turn = match pass {
@@ -52,14 +55,14 @@ pub fn update(cx: &Cx<'_>, pass: &Pass, plan: &mut Plan) {
             Pass::Done | Pass::StoppedAt(_) => start(cx, (*ordinal, pod), &mut mover, &mut budget, plan),
         };
         if let Err(reason) = turn {
-            plan.hold(&pod.name, reason);
+            plan.hold(pod, reason);
         }
     }
     let names: BTreeSet<&PodName> = chosen.iter().map(|(_, pod)| &pod.name).collect();
     let keep = cx.spec.rolling.partition;
     for (_, pod) in cx.replicas().filter(|(_, pod)| !cx.is_updated(pod) && !names.contains(&pod.name)) {
         mover.call_off(pod, plan);
-        hold(pod, &Reason::Partition { keep }, plan);
+        hold([pod], &Reason::Partition { keep }, plan);
     }
 }
 
@@ -69,11 +72,13 @@ fn requested(cx: &Cx<'_>, pass: &Pass, budget: &mut UpdateBudget, plan: &mut Pla
     let has_turn = |pod: &PodView| *pass == Pass::Done || !is_ready(pod);
     let marked = cx.replicas().rev().map(|(_, pod)| pod);
     let marked = marked.filter(|pod| pod.is_marked_for_deletion() && has_turn(pod));
-    for pod in marked.filter(|pod| pod.deleted.is_none() && State::of(pod) != State::PreparingDelete) {
+    for pod in marked
+        .filter(|pod| pod.deleted.is_none() && LifecycleState::of(pod) != LifecycleState::PreparingDelete)
+    {
         let price = if cx.is_available(pod) { Price::One } else { Price::Free };
         match budget.spend_on_request(pod, price) {
             Ok(permit) => scale::remove(cx, &permit, Purpose::Delete, plan),
-            Err(reason) => plan.hold(&pod.name, reason),
+            Err(reason) => plan.hold(pod, reason),
         }
     }
 }
@@ -120,23 +125,14 @@ fn start(
         }
         way @ (Way::InPlace(_) | Way::Recreate) => way,
     };
-    if mover.is_waiting_for_hook(pod, &way) {
-        // Its turn was paid for when it entered that state.
-        let _still_held = budget.spend(pod, Price::Free);
-        return Err(Reason::HookHeld { hook: HookPoint::InPlaceUpdate });
+    let service = Service { is_available: cx.is_available(pod), is_ready: is_ready(pod) && is_normal(pod) };
+    let turn = mover.start(Candidate { pod, way, service }, budget, plan, |permit, plan| {
+        scale::remove(cx, permit, Purpose::Recreate, plan);
+    })?;
+    match turn {
+        Turn::Taken => Ok(()),
+        Turn::HeldByHook => Err(Reason::HookHeld { hook: HookPoint::InPlaceUpdate }),
     }
-    // A pod that is ready but not long enough still serves: it may be restarted for free (AS-53), but not deleted.
-    let serves = match way {
-        Way::InPlace(_) => cx.is_available(pod),
-        Way::Recreate => is_ready(pod) && is_normal(pod),
-    };
-    let permit = budget.spend(pod, if serves { Price::One } else { Price::Free })?;
-    match way {
-        Way::Recreate => scale::remove(cx, &permit, Purpose::Recreate, plan),
-        Way::InPlace(change) => mover.in_place(&permit, &change, plan),
-    }
-    mover.ask_budget(pod, plan);
-    Ok(())
 }
 
 /// AS-46, AS-47. Absent and terminating pods are down. For the update revision only those count that are there or being made: a
@@ -144,36 +140,17 @@ fn start(
 fn budget(cx: &Cx<'_>, plan: &Plan) -> UpdateBudget {
     let mut new = NewRevisions::of(cx);
     let update = &cx.revisions.update.name;
-    let (mut down, mut target_down) = (0, 0);
-    for (place, slot) in cx.slots.iter().enumerate() {
+    let (mut down, mut target_down) = (u32::try_from(cx.beyond()).unwrap_or(u32::MAX), 0);
+    for slot in &cx.slots {
         let is_of_update = match slot.pod {
-            None => new.next(place).name == *update && plan.acts_on(&cx.view.pod_name(slot.ordinal)),
+            None => new.next(slot.place).name == *update && plan.acts_on(cx.view.pod_object(slot.ordinal)),
             Some(pod) if cx.is_available(pod) && !claims::is_growing(cx, slot.ordinal) => continue,
             Some(pod) => pod.deleted.is_none() && !is_failed(pod) && cx.is_updated(pod),
         };
-        down += 1;
+        down = down.saturating_add(1);
         target_down += u32::from(is_of_update);
     }
     UpdateBudget { limit: cx.spec.update_limit(), down, target_down }
-}
-
-fn settings<'a>(cx: &Cx<'a>) -> Settings<'a> {
-    Settings {
-        policy: cx.spec.rolling.policy,
-        hooks: cx.spec.hooks.as_ref(),
-        grace_seconds: cx.spec.rolling.grace_seconds,
-        revision_label: RevisionLabel::FullName,
-        template_hash: TemplateHash::Absent,
-        claim_change: ClaimChange::Ignored,
-        now: cx.now,
-    }
-}
-
-fn hold(pod: &PodView, reason: &Reason, plan: &mut Plan) {
-    // Pods whose update is under way say themselves what they wait for.
-    if State::of(pod) != State::Updating {
-        plan.hold(&pod.name, reason.clone());
-    }
 }
 
 impl<'a> Cx<'a> {
@@ -185,13 +162,13 @@ impl<'a> Cx<'a> {
     /// With its gate, a pod that is about to be updated uses up quota already (B27).
     pub fn counts_as_updated(&self, pod: &PodView) -> bool {
         let early = self.view.gates.on(Gate::PreparingUpdateAsUpdate);
-        self.is_updated(pod) || (early && State::of(pod) == State::PreparingUpdate)
+        self.is_updated(pod) || (early && LifecycleState::of(pod) == LifecycleState::PreparingUpdate)
     }
 
     /// The pods that may be at the update revision, in the order in which they get there (AS-49 … AS-51).
     fn in_order(&self) -> Vec<(Ordinal, &'a PodView)> {
         let Order::Unordered(priority) = &self.spec.rolling.order else {
-            let chosen = self.slots.iter().skip(self.partition()).rev();
+            let chosen = self.slots.iter().filter(|slot| self.partition() <= slot.place).rev();
             return chosen.filter_map(|slot| Some((slot.ordinal, slot.pod?))).collect();
         };
         let is_first = |pod: &PodView| self.counts_as_updated(pod) || pod.deleted.is_some();
@@ -203,9 +180,10 @@ impl<'a> Cx<'a> {
         }
         order.extend(rest);
         let mut new = NewRevisions::of(self);
-        let missing = self.slots.iter().enumerate().filter(|(_, slot)| slot.pod.is_none());
-        let coming = missing.filter(|(place, _)| new.next(*place).name == self.revisions.update.name).count();
-        order.truncate(self.slots.len().saturating_sub(self.partition()).saturating_sub(coming));
+        let missing = self.slots.iter().filter(|slot| slot.pod.is_none());
+        let near = missing.filter(|slot| new.next(slot.place).name == self.revisions.update.name).count();
+        let coming = near.saturating_add(new.updated_of(self.beyond()));
+        order.truncate(self.wanted.len().saturating_sub(self.partition()).saturating_sub(coming));
         order.into_iter().filter_map(|pod| Some((self.view.ordinal(pod)?, pod))).collect()
     }
 }

@@ -3,11 +3,11 @@
 //! A different default changes revision bytes and would roll every workload: this set is part of the take-over contract.
 //! Never: enableServiceLinks, requests from limits, resizePolicy (pod-level defaults only, SM-91).
 
-use kruise_api::kubernetes::{PULL_ALWAYS, PULL_IF_NOT_PRESENT, RESTART_ALWAYS, phase};
+use kruise_api::kubernetes::{PULL_ALWAYS, PULL_IF_NOT_PRESENT, RESTART_ALWAYS, phase, termination_message};
 use serde_json::{Map, Value, json};
 
+use crate::cluster::quantity::Quantity;
 use crate::gates::{Gate, Gates};
-use crate::quantity::Quantity;
 use crate::revision::{Unreadable, canonical};
 
 /// The pod template with its defaults, in canonical form.
@@ -42,7 +42,7 @@ fn pod(spec: &mut Map<String, Value>, gates: &Gates) {
     for (list, pull_policy) in [("containers", Pull::Always), ("initContainers", Pull::ByTag)] {
         each(spec, list, |one| {
             container(one, pull_policy);
-            if is_host_network && gates.on(Gate::DefaultHostPorts) {
+            if is_host_network && gates.on(Gate::DefaultHostNetworkHostPortsInPodTemplates) {
                 each(one, "ports", host_port);
             }
         });
@@ -61,7 +61,7 @@ enum Pull {
 
 fn container(one: &mut Map<String, Value>, pull: Pull) {
     default(one, "terminationMessagePath", "/dev/termination-log");
-    default(one, "terminationMessagePolicy", "File");
+    default(one, "terminationMessagePolicy", termination_message::FILE);
     let image = one.get("image").and_then(Value::as_str).unwrap_or_default();
     let policy = match pull {
         Pull::ByTag if !is_latest(image) => PULL_IF_NOT_PRESENT,
@@ -235,7 +235,7 @@ mod tests {
             let ports = &with_defaults(template(host), gates).unwrap()["spec"]["containers"][0]["ports"][0];
             ports["hostPort"].clone()
         };
-        let gated = Gates::default().with(Gate::DefaultHostPorts);
+        let gated = Gates::default().with(Gate::DefaultHostNetworkHostPortsInPodTemplates);
 
         assert_eq!(port(true, &gated), 80);
         assert_eq!(port(false, &gated), Value::Null);

@@ -3,75 +3,26 @@
 
 use std::collections::BTreeSet;
 
-use kruise_api::names::{self, APPS_GROUP};
-use kruise_core::admission::selection::{Conditions, select};
+use kruise_core::admission::selection::{Concern, Conditions, Place, Sight, select};
 use serde_json::{Value, json};
 
-/// Called for pods; registered only for those that some object of ours concerns.
-pub const MUTATE_POD: &str = "/mutate-pod";
-/// Called for pods by configurations of the original; no rule of ours needs it yet.
-pub const VALIDATE_POD: &str = "/validate-pod";
+use super::entries;
+use super::entry::{Entry, Presence, Scope, Sort};
 
-/// Kinds of the original whose rules are not written yet. Their paths are served and let everything pass, so that an
-/// installed configuration of the original, which fails closed, does not lock these kinds.
-const WITHOUT_RULES_YET: [&str; 22] = [
-    VALIDATE_POD,
-    "/validate-apps-deployment",
-    "/validate-apps-replicaset",
-    "/validate-apps-statefulset",
-    "/validate-customresourcedefinition",
-    "/validate-namespace",
-    "/validate-service",
-    "/validate-ingress",
-    "/validate-policy-kruise-io-podunavailablebudget",
-    "advancedcronjob",
-    "broadcastjob",
-    "containerrecreaterequest",
-    "daemonset",
-    "ephemeraljob",
-    "imagelistpulljob",
-    "imagepulljob",
-    "nodeimage",
-    "podprobemarker",
-    "resourcedistribution",
-    "sidecarset",
-    "uniteddeployment",
-    "workloadspread",
-];
-
-/// Their paths, old and new.
-pub fn without_rules_yet() -> impl Iterator<Item = String> {
-    WITHOUT_RULES_YET.iter().flat_map(|kind| {
-        if kind.starts_with('/') {
-            return vec![(*kind).to_owned()];
-        }
-        let paths = ["/mutate-apps-kruise-io", "/validate-apps-kruise-io"].into_iter();
-        paths.flat_map(|path| [format!("{path}-{kind}"), format!("{path}-v1alpha1-{kind}")]).collect()
-    })
+/// Entries of `kruise-mutating-webhook-configuration`, for an installation in this namespace.
+pub fn mutating(namespace: &str) -> Vec<Value> {
+    installed(Sort::Mutating, namespace)
 }
 
-/// Rules without defaults: nothing of it is mutated, and deletions pass unseen.
-const ONLY_VALIDATED: (&str, &str) = ("persistentpodstate", "persistentpodstates");
-
-/// Kinds of ours with rules, and their plurals.
-const KINDS: [(&str, &str); 2] = [("cloneset", "clonesets"), ("statefulset", "statefulsets")];
-
-/// Entries of `kruise-mutating-webhook-configuration`.
-pub fn mutating() -> Vec<Value> {
-    let operations = ["CREATE", "UPDATE"];
-    let ours =
-        KINDS.map(|(kind, plural)| entry(&format!("m{kind}.kb.io"), ("mutate", kind, plural), &operations));
-    std::iter::once(pods()).chain(ours).collect()
+/// Entries of `kruise-validating-webhook-configuration`, for an installation in this namespace.
+pub fn validating(namespace: &str) -> Vec<Value> {
+    installed(Sort::Validating, namespace)
 }
 
-/// Entries of `kruise-validating-webhook-configuration`.
-pub fn validating() -> Vec<Value> {
-    let operations = ["CREATE", "UPDATE", "DELETE"];
-    let all =
-        KINDS.map(|(kind, plural)| entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &operations));
-    let (kind, plural) = ONLY_VALIDATED;
-    let states = entry(&format!("v{kind}.kb.io"), ("validate", kind, plural), &["CREATE", "UPDATE"]);
-    all.into_iter().chain([states]).collect()
+/// Names of the entries whose selection the leading manager decides.
+pub fn live() -> Vec<String> {
+    let all = entries().into_iter().filter(|entry| entry.presence == Presence::Installed);
+    all.filter(|entry| entry.scope == Scope::Live).map(|entry| entry.name).collect()
 }
 
 /// Names of the CRDs that convert by webhook.
@@ -82,36 +33,35 @@ pub fn conversion_crds() -> Vec<String> {
         .collect()
 }
 
-/// For nobody at first: whoever leads selects the pods.
-fn pods() -> Value {
-    let mut pods = entry("mpod.kb.io", ("mutate", "pod", "pods"), &["CREATE"]);
-    let nobody = select(&BTreeSet::new(), names::NAMESPACE, Conditions::Unknown);
-    if let Some(fields) = pods.as_object_mut() {
-        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-        let service = json!({"name": "", "namespace": "", "path": MUTATE_POD, "port": 443});
-        fields.insert("clientConfig".to_owned(), json!({"service": service}));
-        fields.insert("rules".to_owned(), json!([rule]));
-        fields.insert("namespaceSelector".to_owned(), nobody.namespace_selector);
-        fields.insert("objectSelector".to_owned(), nobody.object_selector);
-    }
-    pods
+fn installed(sort: Sort, namespace: &str) -> Vec<Value> {
+    let all = entries();
+    let these = all.iter().filter(|entry| entry.sort == sort && entry.presence == Presence::Installed);
+    these.map(|entry| wire(entry, namespace)).collect()
 }
 
-/// Fails closed, as the original's chart: only objects of ours depend on it.
-fn entry(name: &str, (verb, kind, plural): (&str, &str, &str), operations: &[&str]) -> Value {
-    let path = format!("/{verb}-apps-kruise-io-{kind}");
-    json!({
-        "name": name,
+fn wire(entry: &Entry, namespace: &str) -> Value {
+    let rule = &entry.rule;
+    let resources: Vec<String> = rule.subresources.iter().map(|one| one.of(rule.plural)).collect();
+    let operations: Vec<&str> = rule.operations.iter().map(|operation| operation.text()).collect();
+    let mut wire = json!({
+        "name": entry.name,
         "admissionReviewVersions": ["v1", "v1beta1"],
-        "clientConfig": {"service": {"name": "", "namespace": "", "path": path, "port": 443}},
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "timeoutSeconds": 30,
+        "clientConfig": {"service": {"name": "", "namespace": "", "path": entry.paths.first(), "port": 443}},
+        "failurePolicy": entry.failure_policy.text(),
+        "sideEffects": entry.side_effects.text(),
+        "timeoutSeconds": entry.timeout_seconds,
         "rules": [{
-            "apiGroups": [APPS_GROUP],
-            "apiVersions": ["v1alpha1", "v1beta1"],
+            "apiGroups": [rule.group],
+            "apiVersions": rule.versions,
             "operations": operations,
-            "resources": [plural],
+            "resources": resources,
         }],
-    })
+    });
+    if let (Scope::Live, Some(fields)) = (entry.scope, wire.as_object_mut()) {
+        // Every pod at first: whoever leads narrows it.
+        let place = Place { own_namespace: namespace.to_owned(), conditions: Conditions::Known };
+        let everybody = select(&BTreeSet::from([Concern::Everybody]), Sight::New, &place);
+        fields.insert("namespaceSelector".to_owned(), everybody.namespace_selector);
+    }
+    wire
 }

@@ -38,7 +38,7 @@ pub struct WebhookFlags {
     pub certs_renew_before: String,
 
     /// When it is reported that the webhook server is still not ready
-    #[arg(long, default_value = "60s", value_parser = crate::flags::duration)]
+    #[arg(long, default_value = "60s", value_parser = crate::go_duration::duration, allow_hyphen_values = true)]
     pub webhook_initialize_timeout: Duration,
 
     /// Namespace of the manager's own objects

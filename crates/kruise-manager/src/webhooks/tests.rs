@@ -1,225 +1,152 @@
-//! Requests as the API server sends them, against the objects that the original stored.
+//! The list of entries and what is derived from it.
 
-use kruise_core::gates::Gates;
-use kruise_runtime::webhook::{Answer, Operation, Request};
+use std::collections::{BTreeMap, BTreeSet};
+
+use kruise_api::names::NAMESPACE;
+use kruise_core::admission::{Request, Subresource};
 use serde_json::{Value, json};
 
-use super::cloneset::CloneSet;
-use super::statefulset::StatefulSet;
-use super::workload::{self, Lookups, Rules};
+use super::entry::{Presence, Sort};
+use super::simulated;
+use super::*;
 
-fn web(version: &str) -> Value {
-    json!({
-        "apiVersion": format!("apps.kruise.io/{version}"), "kind": "CloneSet",
-        "metadata": {"name": "web", "namespace": "ns"},
-        "spec": {
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "main", "image": "nginx:1.25"}]},
-            },
-        },
-    })
-}
+/// Section 7.1 of the platform's specification, without the groups: path, entry, resource, operations.
+const OF_THE_SPECIFICATION: [(&str, &str, &str, &str); 10] = [
+    ("/mutate-pod", "mpod.kb.io", "pods", "CREATE"),
+    ("/mutate-apps-kruise-io-broadcastjob", "mbroadcastjob.kb.io", "broadcastjobs", "CREATE UPDATE"),
+    ("/validate-apps-kruise-io-broadcastjob", "vbroadcastjob.kb.io", "broadcastjobs", "CREATE UPDATE"),
+    (
+        "/validate-apps-kruise-io-v1alpha1-ephemeraljob",
+        "vephemeraljobs.kb.io",
+        "ephemeraljobs",
+        "CREATE UPDATE",
+    ),
+    ("/mutate-apps-kruise-io-cloneset", "mcloneset.kb.io", "clonesets", "CREATE UPDATE"),
+    ("/mutate-apps-kruise-io-statefulset", "mstatefulset.kb.io", "statefulsets", "CREATE UPDATE"),
+    ("/validate-apps-kruise-io-cloneset", "vcloneset.kb.io", "clonesets", "CREATE UPDATE DELETE"),
+    ("/validate-apps-kruise-io-statefulset", "vstatefulset.kb.io", "statefulsets", "CREATE UPDATE DELETE"),
+    (
+        "/validate-apps-kruise-io-persistentpodstate",
+        "vpersistentpodstate.kb.io",
+        "persistentpodstates",
+        "CREATE UPDATE",
+    ),
+    ("/validate-pod", "vpod.kb.io", "pods", ""),
+];
 
-fn create(object: Value) -> Request {
-    let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-    Request {
-        operation: Operation::Create,
-        version,
-        kind: "CloneSet".into(),
-        namespace: "ns".into(),
-        name: "web".into(),
-        object,
-        old: Value::Null,
+#[test]
+fn entries_are_those_of_the_original() {
+    let all: BTreeMap<String, Entry> =
+        entries().into_iter().map(|entry| (entry.name.clone(), entry)).collect();
+    assert_eq!(all.len(), entries().len(), "each name once");
+    for (path, name, plural, operations) in OF_THE_SPECIFICATION {
+        let entry = &all[name];
+        let words: Vec<&str> = entry.rule.operations.iter().map(|operation| operation.text()).collect();
+        assert_eq!((entry.paths[0].as_str(), entry.rule.plural), (path, plural));
+        assert_eq!(words.join(" "), operations, "{name}");
+        let sort = if name.starts_with('m') { Sort::Mutating } else { Sort::Validating };
+        assert_eq!((entry.sort, entry.timeout_seconds), (sort, 30), "{name}");
     }
 }
 
-/// The patch as it goes over the wire.
-fn operations(answer: &Answer) -> Vec<Value> {
-    answer.patch.iter().map(|operation| json!(operation)).collect()
-}
-
-fn value(answer: &Answer, path: &str) -> Option<Value> {
-    operations(answer).iter().find(|one| one["path"] == path).map(|one| one["value"].clone())
-}
-
-#[test]
-fn cs_100_defaults_of_v1beta1() {
-    let answer = workload::mutate::<CloneSet>(create(web("v1beta1")), &Gates::default());
-
-    assert_eq!(answer.denial, None);
-    assert_eq!(value(&answer, "/spec/replicas"), Some(json!(1)));
-    let strategy = value(&answer, "/spec/updateStrategy").unwrap();
-    assert_eq!(strategy["rollingUpdate"]["maxUnavailable"], "20%");
-    assert!(operations(&answer).iter().all(|operation| operation["op"] == "add"), "{:?}", answer.patch);
-}
-
-#[test]
-fn cs_100_defaults_of_v1alpha1_are_flat_and_add_no_annotation() {
-    let answer = workload::mutate::<CloneSet>(create(web("v1alpha1")), &Gates::default());
-
-    let strategy = value(&answer, "/spec/updateStrategy").unwrap();
-    assert_eq!(strategy, json!({"partition": 0, "maxUnavailable": "20%", "maxSurge": 0, "type": "ReCreate"}));
-    assert_eq!(value(&answer, "/spec/scaleStrategy"), Some(json!({})));
-    assert!(operations(&answer).iter().all(|operation| operation["path"] != "/metadata/annotations"));
-}
-
-#[test]
-fn second_pass_changes_nothing() {
-    for version in ["v1alpha1", "v1beta1"] {
-        let mut request = create(web(version));
-        for operation in operations(&workload::mutate::<CloneSet>(request.clone(), &Gates::default())) {
-            let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
-            request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
-        }
-
-        assert_eq!(workload::mutate::<CloneSet>(request, &Gates::default()).patch, Vec::new(), "{version}");
-    }
-}
-
-#[test]
-fn cs_102_refusal_names_the_field_in_the_version_of_the_user() {
-    let mut object = web("v1alpha1");
-    object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "5", "maxSurge": 0});
-    let answer = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default());
-
-    let denial = answer.denial.unwrap();
-    assert_eq!(denial.code, 422);
-    assert!(
-        denial.causes.iter().any(|cause| cause.field == "spec.updateStrategy.maxUnavailable"),
-        "{denial:?}"
-    );
-}
-
-#[test]
-fn cs_102_refusal_in_v1beta1_names_the_nested_field() {
-    let mut object = web("v1beta1");
-    object["spec"]["updateStrategy"] =
-        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}});
-    let denial = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default())
-        .denial
-        .unwrap();
-    assert!(denial.message.contains("spec.updateStrategy.rollingUpdate.maxUnavailable"), "{denial:?}");
-}
-
-#[test]
-fn cs_103_selector_cannot_be_changed() {
-    let mut request = create(web("v1beta1"));
-    request.operation = Operation::Update;
-    request.old = request.object.clone();
-    request.object["spec"]["selector"]["matchLabels"]["more"] = json!("x");
-    request.object["spec"]["template"]["metadata"]["labels"]["more"] = json!("x");
-
-    let denial = workload::validate::<CloneSet>(request.clone(), &Lookups::default(), &Gates::default())
-        .denial
-        .unwrap();
-
-    assert_eq!(denial.causes[0].field, "spec.selector");
-}
-
-#[test]
-fn unknown_version_and_missing_object_are_bad_requests() {
-    let mut request = create(web("v1beta1"));
-    request.version = "v9".into();
-    assert_eq!(workload::mutate::<CloneSet>(request.clone(), &Gates::default()).denial.unwrap().code, 400);
-
-    for version in ["v1alpha1", "v1beta1"] {
-        let empty = Request { version: version.into(), object: Value::Null, ..create(web("v1beta1")) };
-        let answer = workload::validate::<CloneSet>(empty, &Lookups::default(), &Gates::default());
-        assert_eq!(answer.denial.unwrap().code, 400);
-    }
-}
-
-#[test]
-fn b20_long_name_is_warned_of() {
-    let request = Request { name: "x".repeat(53), ..create(web("v1beta1")) };
-    let answer = workload::validate::<CloneSet>(request.clone(), &Lookups::default(), &Gates::default());
-    assert_eq!((answer.denial, answer.warnings.len()), (None, 1));
-}
-
-#[test]
-fn template_is_tried_with_its_claims_and_only_when_it_changed() {
-    let mut request = create(web("v1beta1"));
-    request.object["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}}]);
-    let template = workload::template_to_try(&request).unwrap();
-    assert_eq!(template["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"], "data");
-
-    request.old = request.object.clone();
-    assert_eq!(workload::template_to_try(&request), None);
-}
-
-/// The StatefulSet that is the same object in another kind.
-fn statefulset(version: &str) -> Request {
-    let mut request = create(web(version));
-    request.kind = StatefulSet::KIND.into();
-    request.object["kind"] = json!(StatefulSet::KIND);
-    request
-}
-
-#[test]
-fn statefulset_defaults_in_both_versions_and_only_where_the_version_has_the_field() {
-    let beta = workload::mutate::<StatefulSet>(statefulset("v1beta1"), &Gates::default());
-    assert_eq!(value(&beta, "/spec/podManagementPolicy"), Some(json!("OrderedReady")));
-    assert_eq!(
-        value(&beta, "/spec/persistentVolumeClaimRetentionPolicy"),
-        Some(json!({"whenDeleted": "Retain", "whenScaled": "Retain"}))
-    );
-    let alpha = workload::mutate::<StatefulSet>(statefulset("v1alpha1"), &Gates::default());
-    assert_eq!(value(&alpha, "/spec/replicas"), Some(json!(1)));
-    assert!(
-        operations(&alpha).iter().all(|operation| operation["path"] != "/metadata/annotations"),
-        "{:?}",
-        alpha.patch
-    );
-}
-
-#[test]
-fn as_99_an_update_that_leaves_the_template_alone_gets_no_change_at_all() {
-    let mut request = statefulset("v1beta1");
-    for operation in operations(&workload::mutate::<StatefulSet>(request.clone(), &Gates::default())) {
-        let (parent, last) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
-        request.object.pointer_mut(parent).unwrap()[last] = operation["value"].clone();
-    }
-    // As an older release stored it, with fewer defaults.
-    request.object["spec"]["template"] = web("v1beta1")["spec"]["template"].clone();
-    request.operation = Operation::Update;
-    request.old = request.object.clone();
-    request.object["spec"]["replicas"] = json!(5);
-
-    assert_eq!(workload::mutate::<StatefulSet>(request, &Gates::default()).patch, Vec::new());
-}
-
-#[test]
-fn statefulset_refusal_has_kind_field_and_name_rule_only_for_new_objects() {
-    let mut request = statefulset("v1beta1");
-    request.name = "web.site".into();
-    let judge = |judged: &Request| {
-        workload::validate::<StatefulSet>(judged.clone(), &Lookups::default(), &Gates::default())
+/// 7.1: also the paths that charts up to 1.8 call, and those of kinds that have no rules here yet.
+#[tokio::test]
+async fn every_path_of_the_original_is_served() {
+    let cx = Arc::new(Context::for_tests());
+    let served = routes(&cx);
+    let kinds = |verb: &str, names: &[&str]| -> Vec<String> {
+        let both =
+            |kind: &&str| ["", "v1alpha1-"].map(|older| format!("/{verb}-apps-kruise-io-{older}{kind}"));
+        names.iter().flat_map(both).collect()
     };
-
-    let denial = judge(&request).denial.unwrap();
-    assert_eq!((denial.code, denial.causes[0].field.as_str()), (422, "metadata.name"));
-    assert!(denial.message.starts_with("StatefulSet \"web.site\" is invalid"), "{}", denial.message);
-    request.operation = Operation::Update;
-    request.old = request.object.clone();
-    assert_eq!(judge(&request).denial, None, "statefulset/B25");
-    request.object["spec"]["serviceName"] = json!("other");
-    assert_eq!(judge(&request).denial.unwrap().causes[0].field, "spec.serviceName");
+    let mutated = "advancedcronjob broadcastjob cloneset containerrecreaterequest daemonset imagelistpulljob imagepulljob nodeimage sidecarset statefulset uniteddeployment";
+    let validated = "advancedcronjob broadcastjob cloneset daemonset ephemeraljob imagelistpulljob imagepulljob nodeimage persistentpodstate podprobemarker resourcedistribution sidecarset statefulset uniteddeployment workloadspread";
+    let others = "/mutate-pod /validate-pod /validate-apps-deployment /validate-apps-replicaset /validate-apps-statefulset /validate-customresourcedefinition /validate-namespace /validate-service /validate-ingress /validate-policy-kruise-io-podunavailablebudget";
+    let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+    let all = kinds("mutate", &words(mutated)).into_iter().chain(kinds("validate", &words(validated)));
+    for path in all.chain(words(others).into_iter().map(str::to_owned)) {
+        assert!(served.contains_key(&path), "{path}");
+    }
+    assert_eq!(served["/validate-apps-kruise-io-sidecarset"].resources, ["sidecarsets"], "labels of counts");
+    assert_eq!(served["/mutate-apps-kruise-io-v1alpha1-cloneset"].resources, ["clonesets"]);
 }
 
-/// Warnings name the field as the user wrote it.
 #[test]
-fn cs_30_warning_speaks_the_version_of_the_user() {
-    let mut object = web("v1alpha1");
-    object["spec"]["replicas"] = json!(7);
-    object["spec"]["updateStrategy"] = json!({"type": "ReCreate", "maxUnavailable": "10%", "maxSurge": 1});
-    let answer = workload::validate::<CloneSet>(create(object), &Lookups::default(), &Gates::default());
+fn every_kruise_resource_has_an_entry_or_is_known_to_have_none() {
+    let webhooks = simulated::Webhooks::default();
+    for crd in kruise_api::crd::all_crds() {
+        let text = |at: &str| crd.pointer(at).and_then(Value::as_str).unwrap().to_owned();
+        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
+        let mut request = Request::create(json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind}));
+        request.resource.plural = text("/spec/names/plural");
+        for sort in [Sort::Mutating, Sort::Validating] {
+            assert!(webhooks.asked(sort, &request).is_ok(), "{kind}");
+        }
+    }
+    let entries = entries();
+    for one in not_yet::not_yet() {
+        assert!(!entries.iter().any(|entry| entry.is_about(one.group, one.plural)), "{one:?} has rules");
+    }
+}
 
-    assert_eq!(answer.denial, None);
-    assert!(
-        answer.warnings[0].starts_with("spec.updateStrategy.maxUnavailable: 10%"),
-        "{:?}",
-        answer.warnings
-    );
+#[test]
+fn simulated_admission_fails_for_a_kruise_resource_that_was_forgotten() {
+    let webhooks = simulated::Webhooks::default();
+    let asked = |api_version: &str, kind: &str| {
+        let request = Request::create(json!({"apiVersion": api_version, "kind": kind}));
+        webhooks.asked(Sort::Validating, &request).map(|all| all.len())
+    };
+    for group in ["apps.kruise.io/v1beta1", "policy.kruise.io/v1beta1"] {
+        let forgotten = asked(group, "Novelty").map_err(|error| error.to_string()).unwrap_err();
+        assert!(forgotten.contains("noveltys"), "{forgotten}");
+    }
+    assert_eq!(asked("v1", "ConfigMap").unwrap(), 0, "of others, only what an entry names");
+    assert_eq!(asked("apps.kruise.io/v1beta1", "CloneSet").unwrap(), 1);
+    assert_eq!(asked("apps.kruise.io/v1beta1", "SidecarSet").unwrap(), 0);
+}
+
+#[test]
+fn entry_is_asked_by_its_rule_alone() {
+    let webhooks = simulated::Webhooks::default();
+    let names = |sort: Sort, request: &Request| -> Vec<&str> {
+        webhooks.asked(sort, request).unwrap().iter().map(|entry| entry.name.as_str()).collect()
+    };
+    let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet"});
+    assert_eq!(names(Sort::Mutating, &Request::create(set.clone())), ["mcloneset.kb.io"]);
+    assert_eq!(names(Sort::Mutating, &Request::delete(set.clone())), Vec::<&str>::new());
+    assert_eq!(names(Sort::Validating, &Request::delete(set.clone())), ["vcloneset.kb.io"]);
+    let status = Request::update(set.clone(), set).to(Subresource::Status);
+    assert_eq!(names(Sort::Validating, &status), Vec::<&str>::new());
+    let pod = json!({"apiVersion": "v1", "kind": "Pod"});
+    assert_eq!(names(Sort::Mutating, &Request::create(pod)), ["mpod.kb.io"]);
+}
+
+/// Validation of pods has no step yet: the original's entries are answered, and none is installed.
+#[test]
+fn entries_without_a_step_are_not_installed() {
+    let foreign: Vec<String> = entries()
+        .into_iter()
+        .filter(|entry| entry.presence == Presence::Foreign)
+        .map(|entry| entry.name)
+        .collect();
+    assert_eq!(foreign, ["vpod.kb.io", "vpodeviction.kb.io"]);
+    assert_eq!(configuration::live(), ["mpod.kb.io"]);
+    let installed = |all: Vec<Value>| -> BTreeSet<String> {
+        all.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(installed(configuration::validating(NAMESPACE)).iter().all(|name| !foreign.contains(name)));
+    assert!(installed(configuration::mutating(NAMESPACE)).contains("mpod.kb.io"));
+}
+
+/// A pod is patched on creation only, with what the manager's context knows.
+#[tokio::test]
+async fn pw_1_pod_is_patched_on_creation_only() {
+    let cx = Context::for_tests();
+    let mutating = entries().into_iter().find(|entry| entry.name == "mpod.kb.io").unwrap();
+    let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "controller": true});
+    let pod = json!({"metadata": {"ownerReferences": [owner]}, "spec": {"containers": []}});
+    let answer = |request: Request| cx.judge(&mutating.judge, request, &Live::default());
+
+    assert_eq!(json!(answer(Request::create(pod.clone())).patch[0])["path"], "/spec/readinessGates");
+    assert_eq!(answer(Request::update(pod.clone(), pod)), Answer::allowed());
 }

@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use http::{Method, Request, header};
-use kruise_core::chain::{Act, Answer, Part, Patch, Question};
+use kruise_core::chain::{Act, Allowance, Answer, Part, Patch, Write};
 use kruise_core::ids::Uid;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ApplyError;
-use super::error::NoAnswer;
+use super::error::{NoAnswer, Sent};
+use crate::ObjectRef;
 use crate::cache::Version;
+use crate::client::Patience;
 use crate::clock::Clock;
-use crate::{Key, Resource};
 
 /// A write that has not been answered after this long may or may not have happened, but will not happen any more: API servers end
 /// every request after a minute. Whoever gave up sooner could take a second pod out of service before the first write lands.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(65);
+
+/// Our own deadline comes first: only it knows what a write without an answer means.
+const PATIENCE: Duration = ANSWER_WITHIN.saturating_add(Duration::from_secs(5));
 
 /// How often an allowance is asked for while others spend from the same one.
 const PAYMENTS: u32 = 4;
@@ -65,17 +69,23 @@ impl Caller {
         Self { client, user_agent: user_agent.into(), clock }
     }
 
-    /// Carries out one act of a plan.
-    pub async fn write(&self, resource: Resource, object: &Key, act: &Act) -> Result<Written, ApplyError> {
-        let path = resource.object(&object.namespace, &object.name);
-        match act {
+    /// Carries out one write of a plan.
+    pub async fn write(&self, write: &Write) -> Result<Written, ApplyError> {
+        let (object, path) = (&write.object, write.object.path() + write.part.suffix());
+        match &write.act {
             Act::Create(body) => {
-                let collection = resource.collection(&object.namespace);
-                let call =
-                    Call { method: Method::POST, path: collection, content: JSON, body: body.to_string() };
+                let path = match write.part {
+                    Part::Object => object.resource.collection(object.namespace()),
+                    Part::Status
+                    | Part::Resize
+                    | Part::EphemeralContainers
+                    | Part::Scale
+                    | Part::Eviction => path,
+                };
+                let call = Call { method: Method::POST, path, content: JSON, body: body.to_string() };
                 self.versioned(object, call).await
             }
-            Act::Patch { part, patch } => self.versioned(object, patch_call(path, *part, patch)).await,
+            Act::Patch(patch) => self.versioned(object, patch_call(path, patch)).await,
             Act::Delete { uid, version } => {
                 let mut preconditions = json!({"uid": uid.as_str()});
                 if let (Some(version), Some(map)) = (version, preconditions.as_object_mut()) {
@@ -83,31 +93,23 @@ impl Caller {
                 }
                 self.delete(object, path, uid.as_str(), preconditions).await
             }
-            Act::DeleteUnlessPodExists { uid, .. } => {
-                self.delete(object, path, uid.as_str(), json!({"uid": uid.as_str()})).await
-            }
-            Act::Ask(question) => self.ask(resource, object, question).await,
         }
     }
 
-    /// Reads the object, lets it answer, and pays; again from the start when somebody else paid meanwhile (PUB-32).
-    async fn ask(
-        &self,
-        resource: Resource,
-        object: &Key,
-        question: &Question,
-    ) -> Result<Written, ApplyError> {
+    /// Reads the counting object, lets it answer, and pays; again from the start when somebody else paid meanwhile (PUB-32).
+    pub async fn spend(&self, allowance: &Allowance) -> Result<(), ApplyError> {
+        let object = &allowance.from;
         for _ in 0..PAYMENTS {
-            let live = self.read(resource, object).await?;
-            let ops = match question.answer(live.as_deref(), self.clock.now()) {
-                Answer::Allowed => return Ok(Written::Nothing),
+            let live = self.read(object).await?;
+            let ops = match allowance.question.answer(live.as_deref(), self.clock.now()) {
+                Answer::Allowed => return Ok(()),
                 Answer::Denied(message) => return Err(ApplyError::Denied { message }),
                 Answer::Spend(ops) => ops,
             };
-            let path = resource.object(&object.namespace, &object.name);
-            match self.versioned(object, patch_call(path, Part::Status, &Patch::Json(ops))).await {
+            let path = object.path() + Part::Status.suffix();
+            match self.versioned(object, patch_call(path, &Patch::Json(ops))).await {
                 // Who is asked is read live each time: no cache has to see this write.
-                Ok(_) => return Ok(Written::Nothing),
+                Ok(_) => return Ok(()),
                 Err(ApplyError::Conflict { .. }) => tokio::time::sleep(BETWEEN_PAYMENTS).await,
                 Err(error) => return Err(error),
             }
@@ -117,10 +119,9 @@ impl Caller {
     }
 
     /// A live read: the object as JSON, or that there is none.
-    pub async fn read(&self, resource: Resource, object: &Key) -> Result<Option<String>, ApplyError> {
-        let path = resource.object(&object.namespace, &object.name);
-        match self.send(object, Call { method: Method::GET, path, content: JSON, body: String::new() }).await
-        {
+    pub async fn read(&self, object: &ObjectRef) -> Result<Option<String>, ApplyError> {
+        let call = Call { method: Method::GET, path: object.path(), content: JSON, body: String::new() };
+        match self.send(object, call).await {
             Ok(text) => Ok(Some(text)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(ApplyError::of(object, &error)),
@@ -129,7 +130,7 @@ impl Caller {
 
     async fn delete(
         &self,
-        object: &Key,
+        object: &ObjectRef,
         path: String,
         uid: &str,
         preconditions: Value,
@@ -143,17 +144,19 @@ impl Caller {
                 version => Ok(Written::At(version)),
             },
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Nothing),
-            Err(error) => Err(ApplyError::of_write(object, &error)),
+            Err(error) => Err(ApplyError::of_write(object, Sent::Deletion, &error)),
         }
     }
 
-    async fn versioned(&self, object: &Key, call: Call) -> Result<Written, ApplyError> {
-        let sent = self.send(object, call).await;
-        sent.map(|text| Written::At(version_of(&text))).map_err(|error| ApplyError::of_write(object, &error))
+    async fn versioned(&self, object: &ObjectRef, call: Call) -> Result<Written, ApplyError> {
+        let sent = if call.method == Method::PATCH { Sent::Patch } else { Sent::Creation };
+        let answer = self.send(object, call).await;
+        let answer = answer.map(|text| Written::At(version_of(&text)));
+        answer.map_err(|error| ApplyError::of_write(object, sent, &error))
     }
 
-    async fn send(&self, object: &Key, call: Call) -> Result<String, kube::Error> {
-        let request = Request::builder()
+    async fn send(&self, object: &ObjectRef, call: Call) -> Result<String, kube::Error> {
+        let mut request = Request::builder()
             .method(&call.method)
             .uri(&call.path)
             .header(header::CONTENT_TYPE, call.content)
@@ -161,6 +164,7 @@ impl Caller {
             .header(header::USER_AGENT, &self.user_agent)
             .body(call.body.into_bytes())
             .map_err(kube::Error::HttpError)?;
+        request.extensions_mut().insert(Patience(PATIENCE));
         let answer = tokio::time::timeout(ANSWER_WITHIN, self.client.request_text(request)).await;
         let none = || NoAnswer { object: object.clone(), waited: ANSWER_WITHIN };
         answer.unwrap_or_else(|_| Err(kube::Error::Service(Box::new(none()))))
@@ -180,13 +184,7 @@ struct Call {
     body: String,
 }
 
-fn patch_call(object: String, part: Part, patch: &Patch) -> Call {
-    let path = object
-        + match part {
-            Part::Object => "",
-            Part::Status => "/status",
-            Part::Resize => "/resize",
-        };
+fn patch_call(path: String, patch: &Patch) -> Call {
     let (content, body) = match patch {
         Patch::Json(ops) => ("application/json-patch+json", json!(ops).to_string()),
         Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.to_string()),

@@ -7,44 +7,52 @@ use std::time::Duration;
 use kube::core::Status;
 
 use super::call::ANSWER_WITHIN;
-use crate::Key;
+use crate::ObjectRef;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// Somebody else wrote first, or the object is gone. Normal: plan again from a newer view.
     #[error("{object} changed while it was being written")]
-    Conflict { object: Key },
+    Conflict { object: ObjectRef },
 
     /// An object of that name is there already. Normal after a crash: look at it, then plan again.
-    #[error("{object} exists already")]
-    Exists { object: Key },
+    #[error("{object} already exists")]
+    Exists { object: ObjectRef },
 
     /// The API server or an admission webhook refuses this very object; the same bytes will be refused again.
     #[error("{object} was refused: {message}")]
-    Refused { object: Key, message: String },
+    Refused { object: ObjectRef, message: String },
 
     /// The server is busy and says how long to leave it alone.
     #[error("{object} could not be written now: {message}")]
-    Busy { object: Key, after: Duration, message: String },
+    Busy { object: ObjectRef, after: Duration, message: String },
 
     /// Who was asked before the first write of this chain does not allow it now. Asked again soon, after other pods.
     #[error("{message}")]
     Denied { message: String },
 
     /// Nobody knows whether the write happened, but it will not happen any more: a time-out, a server error.
-    #[error("{object}: no certain answer: {message}")]
-    Unsure { object: Key, message: String },
+    #[error("{object}: outcome unknown: {message}")]
+    Unsure { object: ObjectRef, message: String },
 
     /// The connection broke after the request was sent: it may have happened, or happen as long as a server works on a request.
-    #[error("{object}: the connection broke before the answer: {message}")]
-    Broken { object: Key, message: String },
+    #[error("{object}: the connection broke before the response: {message}")]
+    Broken { object: ObjectRef, message: String },
+}
+
+/// What a write was. Only a patch can carry a precondition that is answered like an invalid object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    Creation,
+    Patch,
+    Deletion,
 }
 
 /// A request that was waited for until it could not happen any more.
 #[derive(Debug, thiserror::Error)]
-#[error("no answer about {object} in {waited:?}")]
+#[error("no response for {object} within {waited:?}")]
 pub struct NoAnswer {
-    pub object: Key,
+    pub object: ObjectRef,
     pub waited: Duration,
 }
 
@@ -64,12 +72,15 @@ const BUSY: Duration = Duration::from_secs(1);
 /// A server that wants more time is asked again all the same: worse than a request in vain is an object that nobody looks at.
 const BUSY_LONGEST: Duration = Duration::from_secs(30);
 
+/// How the server begins what a webhook refused; nothing else in its answer tells one from a failed test.
+const WEBHOOK_SAYS: &str = "admission webhook ";
+
 /// CS-76.
 const DENIED: Duration = Duration::from_secs(1);
 
 impl ApplyError {
     /// Reads an answer of the API server.
-    pub fn of(object: &Key, error: &kube::Error) -> Self {
+    pub fn of(object: &ObjectRef, error: &kube::Error) -> Self {
         let object = object.clone();
         let kube::Error::Api(status) = error else {
             return Self::Unsure { object, message: error.to_string() };
@@ -78,7 +89,6 @@ impl ApplyError {
         match (status.code, status.reason.as_str()) {
             (409, "AlreadyExists") => Self::Exists { object },
             (404 | 409 | 410, _) => Self::Conflict { object },
-            (422, _) if is_failed_test(status) => Self::Conflict { object },
             (429, _) => Self::Busy { object, after: retry_after(status), message },
             (400..=499, _) => Self::Refused { object, message },
             (_, _) => Self::Unsure { object, message },
@@ -86,9 +96,12 @@ impl ApplyError {
     }
 
     /// Reads an answer to a write.
-    pub fn of_write(object: &Key, error: &kube::Error) -> Self {
+    pub fn of_write(object: &ObjectRef, sent: Sent, error: &kube::Error) -> Self {
         if is_under_way(error) {
             return Self::Broken { object: object.clone(), message: error.to_string() };
+        }
+        if sent == Sent::Patch && matches!(error, kube::Error::Api(status) if is_failed_test(status)) {
+            return Self::Conflict { object: object.clone() };
         }
         Self::of(object, error)
     }
@@ -124,10 +137,13 @@ fn is_under_way(error: &kube::Error) -> bool {
 }
 
 /// A JSON patch whose test failed is answered like an invalid object, but names no field. A merge that carries the uid
-/// of a predecessor is answered like an attempt to change it.
+/// of a predecessor is answered like an attempt to change it. A webhook may refuse with the same number and no field, too;
+/// the server puts its own words before those of a webhook.
 fn is_failed_test(status: &Status) -> bool {
     let causes = status.details.as_ref().map_or(&[][..], |details| &details.causes);
-    causes.iter().all(|cause| cause.field == "metadata.uid")
+    status.code == 422
+        && causes.iter().all(|cause| cause.field == "metadata.uid")
+        && !status.message.starts_with(WEBHOOK_SAYS)
 }
 
 fn retry_after(status: &Status) -> Duration {
@@ -137,6 +153,8 @@ fn retry_after(status: &Status) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use kruise_core::object::resource::PODS;
+
     use super::*;
 
     fn read(code: u16, reason: &str, details: &serde_json::Value) -> ApplyError {
@@ -144,7 +162,32 @@ mod tests {
             "status": "Failure", "code": code, "reason": reason, "message": "m", "details": details,
         });
         let status: Status = serde_json::from_value(status).unwrap();
-        ApplyError::of(&Key::new("n", "a"), &kube::Error::Api(Box::new(status)))
+        ApplyError::of_write(
+            &ObjectRef::new(PODS, "n", "a"),
+            Sent::Patch,
+            &kube::Error::Api(Box::new(status)),
+        )
+    }
+
+    /// SM-71: only a failed precondition of ours is a conflict; a creation has none, and a webhook that names no field refuses.
+    #[test]
+    fn sm_71_refusal_without_a_field_is_a_refusal() {
+        let of = |sent: Sent, message: &str| {
+            let status = serde_json::json!({
+                "status": "Failure", "code": 422, "reason": "Invalid", "message": message, "details": {},
+            });
+            let status: Status = serde_json::from_value(status).unwrap();
+            let error = kube::Error::Api(Box::new(status));
+            ApplyError::of_write(&ObjectRef::new(PODS, "n", "a"), sent, &error).next()
+        };
+        let failed_test = "the server rejected our request due to an error in our request";
+        let webhook = "admission webhook \"policy.example.com\" denied the request: no";
+
+        assert_eq!(of(Sent::Patch, failed_test), Next::Replan);
+        assert_eq!(of(Sent::Patch, webhook), Next::BackOff);
+        assert_eq!(of(Sent::Creation, webhook), Next::BackOff);
+        assert_eq!(of(Sent::Creation, failed_test), Next::BackOff);
+        assert_eq!(of(Sent::Deletion, failed_test), Next::BackOff);
     }
 
     #[test]
@@ -184,7 +227,7 @@ mod tests {
     #[test]
     fn install_t7_message_has_the_reason_of_the_server() {
         let text = read(403, "Forbidden", &serde_json::json!({})).to_string();
-        assert!(text.starts_with("n/a") && text.ends_with(": m"), "{text}");
+        assert!(text.starts_with("Pod n/a") && text.ends_with(": m"), "{text}");
     }
 
     #[test]
@@ -201,9 +244,10 @@ mod tests {
     #[test]
     fn sm_71_only_what_was_sent_can_still_land() {
         let of = |error: Box<dyn Error + Send + Sync>| {
-            ApplyError::of_write(&Key::new("n", "a"), &kube::Error::Service(error)).doubt()
+            ApplyError::of_write(&ObjectRef::new(PODS, "n", "a"), Sent::Patch, &kube::Error::Service(error))
+                .doubt()
         };
-        let waited = NoAnswer { object: Key::new("n", "a"), waited: ANSWER_WITHIN };
+        let waited = NoAnswer { object: ObjectRef::new(PODS, "n", "a"), waited: ANSWER_WITHIN };
 
         assert_eq!(of(Box::new(io::Error::from(io::ErrorKind::ConnectionReset))), Some(ANSWER_WITHIN));
         assert_eq!(of(Box::new(io::Error::from(io::ErrorKind::UnexpectedEof))), Some(ANSWER_WITHIN));

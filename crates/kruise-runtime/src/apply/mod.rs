@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kruise_core::chain::{Act, Chain, Event, EventKind, Purpose, Write};
-use kruise_core::ids::{PodName, Uid};
-use kruise_core::plan::{Creations, Plan};
+use kruise_core::chain::{Blame, Chain, Charge, Event, EventKind, Identity, Pace, Purpose, Siblings, Write};
+use kruise_core::object::Item;
+use kruise_core::plan::Plan;
 use tokio::time::Instant;
 
 use call::is_alive;
@@ -19,7 +19,7 @@ pub use error::{ApplyError, Next};
 
 use crate::barrier::Barrier;
 use crate::worker::Progress;
-use crate::{Key, Resource};
+use crate::{Key, ObjectRef, Resource};
 
 /// Writes of one plan in flight; more than the API server of a small cluster can use, fewer than would crowd out others.
 const AT_ONCE: usize = 48;
@@ -36,26 +36,23 @@ const BEHIND_THE_WALL: Duration = Duration::from_secs(1);
 /// A plan that has failed and is older than this is not gone on with. Longer than anything takes that goes well.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// Which resource type a write of a plan is about.
-pub trait Resources: Send + Sync {
-    fn of(&self, resource: kruise_core::chain::Resource) -> Resource;
-}
-
 /// What became of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The first failure of each purpose.
-    pub failures: BTreeMap<Purpose, ApplyError>,
+    /// The first failure of each sort.
+    pub failures: BTreeMap<Charge, ApplyError>,
+    /// Where failures of chains with a slow start are found.
+    pub slow: Option<Charge>,
     pub events: Vec<Event>,
     pub writes: usize,
-    /// Pods that somebody was asked about, and what was said.
-    pub asked: BTreeMap<PodName, Verdict>,
-    /// Creations that were left for the next plan.
+    /// What an allowance was asked for, and the answer.
+    pub asked: BTreeMap<Item, Verdict>,
+    /// Chains of a slow start that were left for the next plan.
     pub untried: Option<Untried>,
     /// Chains were left for the next plan: it was the turn of other objects, or this plan had failed and become old.
     is_cut_short: bool,
-    /// Creations that failed.
-    uncreated: usize,
+    /// Chains of a slow start that failed.
+    failed_slowly: usize,
     /// Writes that the server was too busy for since the last one that went well.
     busy: usize,
     /// Chains that went well.
@@ -67,7 +64,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untried {
     /// The next plan begins with it.
-    pub first: PodName,
+    pub first: Item,
     round: Round,
 }
 
@@ -79,7 +76,7 @@ enum Round {
     Closed,
 }
 
-/// What was said about a pod.
+/// What was said about a request for an allowance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Allowed,
@@ -88,7 +85,7 @@ pub enum Verdict {
 
 #[cfg(test)]
 impl Untried {
-    pub fn at(first: PodName) -> Self {
+    pub fn at(first: Item) -> Self {
         Self { first, round: Round::Open }
     }
 }
@@ -97,8 +94,8 @@ impl Outcome {
     /// What to do with the key: the most careful answer of all failures. Refusals count once all creations had their turn.
     pub fn next(&self) -> Next {
         let is_open = self.untried.as_ref().is_some_and(|untried| untried.round == Round::Open);
-        let next = |(purpose, error): (&Purpose, &ApplyError)| {
-            let is_refused = *purpose == Purpose::Create && matches!(error, ApplyError::Refused { .. });
+        let next = |(charge, error): (&Charge, &ApplyError)| {
+            let is_refused = self.slow == Some(*charge) && matches!(error, ApplyError::Refused { .. });
             if is_refused && is_open { Next::After(BEHIND_THE_WALL) } else { error.next() }
         };
         let rest = if self.is_cut_short { Next::Replan } else { Next::Settle };
@@ -124,59 +121,73 @@ impl Outcome {
 /// Everything a plan needs to be carried out.
 pub struct Applier<'a> {
     pub caller: &'a Caller,
-    pub resources: &'a dyn Resources,
     pub barrier: &'a Barrier,
+    /// The types that plans of this kind may write: a new leader lists them anew, and no others.
+    pub writes: &'a [Resource],
     pub key: &'a Key,
     pub progress: &'a Progress,
-    /// The creation to begin with where each stands for itself.
-    pub first: Option<&'a PodName>,
+    /// The chain to begin a slow start with where each stands for itself.
+    pub first: Option<&'a Item>,
 }
 
 impl Applier<'_> {
-    /// Runs all chains, then the status. One failing chain stops at most later creations (CS-42), never another chain. A plan of which
+    /// Runs all chains, then the status. One failing chain stops at most others of a slow start (CS-42). A plan of which
     /// nothing failed makes room for other objects when it had its time; one with failures does not, because its next plan could
     /// begin with the same ones.
     pub async fn apply(&self, plan: &Plan) -> Outcome {
         let mut outcome =
             Outcome { events: plan.events.clone(), begun: Some(Instant::now()), ..Outcome::default() };
-        let (creations, others): (Vec<&Chain>, Vec<&Chain>) =
-            plan.chains.iter().partition(|chain| chain.purpose == Purpose::Create);
-        let others = self.without_unconfirmed(others, plan.adopter.as_ref(), &mut outcome).await;
+        let chains = self.without_unconfirmed(plan, &mut outcome).await;
+        let at = |pace: Pace| -> Vec<&Chain> {
+            chains.iter().filter(|chain| chain.pace == pace).copied().collect()
+        };
         // Revisions and claims come first where creations refer to them: they are chains of their own only if not.
-        self.side_by_side(&others, &mut outcome).await;
-        self.slowly(&creations, plan.creations, &mut outcome).await;
+        self.side_by_side(&at(Pace::Free), &mut outcome).await;
+        for siblings in [Siblings::Alike, Siblings::Independent] {
+            self.slowly(&at(Pace::SlowStart(siblings)), siblings, &mut outcome).await;
+        }
         if let Some(status) = &plan.status {
             match self.write(status, &mut outcome.writes).await {
                 Ok(()) => {}
-                Err(error) => outcome.fail(Purpose::Refresh, error),
+                Err(error) => outcome.fail((Blame::Update, Purpose::Refresh), error),
             }
         }
         outcome
     }
 
-    /// Nothing is adopted for a workload that is being deleted or has been replaced by a namesake: one live read tells.
-    async fn without_unconfirmed<'c>(
-        &self,
-        mut chains: Vec<&'c Chain>,
-        adopter: Option<&Uid>,
-        outcome: &mut Outcome,
-    ) -> Vec<&'c Chain> {
-        let Some(uid) = adopter else { return chains };
-        let workload = self.resources.of(kruise_core::chain::Resource::Workload);
-        let confirmed = match self.caller.read(workload, self.key).await {
-            Ok(live) if live.as_deref().is_some_and(|text| is_alive(text, uid)) => Ok(()),
-            Ok(_) => {
-                // The cache is behind: it is brought up to date before the next plan.
-                self.barrier.unsure(self.key, workload, self.key, Instant::now());
-                Err(ApplyError::Conflict { object: self.key.clone() })
+    /// Nothing is adopted for an object that is being deleted or has been replaced by a namesake: one live read tells.
+    async fn without_unconfirmed<'c>(&self, plan: &'c Plan, outcome: &mut Outcome) -> Vec<&'c Chain> {
+        let mut asked: Vec<(&Identity, bool)> = Vec::new();
+        let mut confirmed = Vec::with_capacity(plan.chains.len());
+        for chain in &plan.chains {
+            let Some(identity) = &chain.confirm else {
+                confirmed.push(chain);
+                continue;
+            };
+            let known = asked.iter().find(|(one, _)| *one == identity).map(|(_, is_there)| *is_there);
+            let is_confirmed = if let Some(is_there) = known {
+                is_there
+            } else {
+                let answer = self.confirm(identity).await;
+                asked.push((identity, answer.is_ok()));
+                answer.map_err(|error| outcome.fail((chain.blame, chain.purpose), error)).is_ok()
+            };
+            if is_confirmed {
+                confirmed.push(chain);
             }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = confirmed {
-            chains.retain(|chain| chain.purpose != Purpose::Adopt);
-            outcome.fail(Purpose::Adopt, error);
         }
-        chains
+        confirmed
+    }
+
+    async fn confirm(&self, identity: &Identity) -> Result<(), ApplyError> {
+        let object = &identity.object;
+        let live = self.caller.read(object).await?;
+        if live.as_deref().is_some_and(|text| is_alive(text, &identity.uid)) {
+            return Ok(());
+        }
+        // The cache is behind: it is brought up to date before the next plan.
+        self.barrier.unsure(self.key, object, Instant::now());
+        Err(ApplyError::Conflict { object: object.clone() })
     }
 
     async fn side_by_side(&self, chains: &[&Chain], outcome: &mut Outcome) {
@@ -215,40 +226,52 @@ impl Applier<'_> {
 
     /// One, two, four, … at once. After a failure its batch is finished and the rest is left for the next plan; where each stands
     /// for itself, the rest is tried one by one instead, and what a wall of refusals hides comes first next time.
-    async fn slowly(&self, chains: &[&Chain], creations: Creations, outcome: &mut Outcome) {
-        let (most, begin) = match creations {
-            Creations::Alike => (1, 0),
-            Creations::EachItsOwn => (REFUSED_MAX, self.beginning(chains)),
+    async fn slowly(&self, chains: &[&Chain], siblings: Siblings, outcome: &mut Outcome) {
+        if chains.is_empty() {
+            return;
+        }
+        let (most, begin) = match siblings {
+            Siblings::Alike => (1, 0),
+            Siblings::Independent => (REFUSED_MAX, self.beginning(chains)),
         };
         let (before, after) = chains.split_at(begin);
         let around = [after, before].concat();
         let (mut rest, mut size) = (around.as_slice(), 1);
-        while !rest.is_empty() && outcome.uncreated < most && self.goes_on(outcome) {
+        while !rest.is_empty() && outcome.failed_slowly < most && self.goes_on(outcome) {
             let (batch, later) = rest.split_at(size.min(rest.len()));
             self.side_by_side(batch, outcome).await;
-            (rest, size) = (later, if outcome.uncreated == 0 { size * 2 } else { 1 });
+            (rest, size) = (later, if outcome.failed_slowly == 0 { size * 2 } else { 1 });
         }
         if outcome.failures.is_empty() {
             outcome.is_cut_short |= !rest.is_empty();
             return;
         }
         let round = if before.len() < rest.len() { Round::Open } else { Round::Closed };
-        outcome.untried = match creations {
-            Creations::Alike => None,
-            Creations::EachItsOwn => {
-                rest.first().and_then(|chain| chain.pod.clone()).map(|first| Untried { first, round })
+        outcome.untried = match siblings {
+            Siblings::Alike => None,
+            Siblings::Independent => {
+                rest.first().and_then(|chain| chain.item.clone()).map(|first| Untried { first, round })
             }
         };
     }
 
     /// Where to begin; at the start if what should come first is not wanted any more.
     fn beginning(&self, chains: &[&Chain]) -> usize {
-        let place = |first: &PodName| chains.iter().position(|chain| chain.pod.as_ref() == Some(first));
+        let place = |first: &Item| chains.iter().position(|chain| chain.item.as_ref() == Some(first));
         self.first.and_then(place).unwrap_or(0)
     }
 
     async fn run<'c>(&self, chain: &'c Chain) -> (&'c Chain, usize, Result<(), ApplyError>) {
         let mut writes = 0;
+        if let Some(allowance) = &chain.allowance {
+            let spent = match self.declared(&allowance.from) {
+                Ok(()) => self.caller.spend(allowance).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = spent {
+                return (chain, writes, Err(error));
+            }
+        }
         for write in &chain.writes {
             if let Err(error) = self.write(write, &mut writes).await {
                 return (chain, writes, Err(error));
@@ -257,25 +280,31 @@ impl Applier<'_> {
         (chain, writes, Ok(()))
     }
 
-    async fn write(&self, write: &Write, writes: &mut usize) -> Result<(), ApplyError> {
-        let resource = self.resources.of(write.resource);
-        let object = Key::new(self.key.namespace.clone(), write.name.as_str());
-        if let Act::DeleteUnlessPodExists { pod, .. } = &write.act {
-            let pods = self.resources.of(kruise_core::chain::Resource::Pod);
-            let pod = Key::new(self.key.namespace.clone(), pod.as_str());
-            if self.caller.read(pods, &pod).await?.is_some() {
-                return Ok(());
-            }
+    /// A write that the registration does not declare would not be listed anew by the next leader, which could make it twice.
+    fn declared(&self, object: &ObjectRef) -> Result<(), ApplyError> {
+        if self.writes.contains(&object.resource) {
+            return Ok(());
         }
-        // Asking is not writing.
-        *writes += usize::from(!matches!(write.act, Act::Ask(_)));
-        match self.caller.write(resource, &object, &write.act).await {
-            Ok(Written::At(version)) => self.barrier.wrote(self.key, resource, &object, version),
-            Ok(Written::Removed { uid }) => self.barrier.removed(self.key, resource, &object, &uid),
+        let message = "a bug in the manager: this kind is not registered to write this type".to_owned();
+        Err(ApplyError::Refused { object: object.clone(), message })
+    }
+
+    async fn write(&self, write: &Write, writes: &mut usize) -> Result<(), ApplyError> {
+        let object = &write.object;
+        self.declared(object)?;
+        if let Some(other) = &write.unless
+            && self.caller.read(other).await?.is_some()
+        {
+            return Ok(());
+        }
+        *writes += 1;
+        match self.caller.write(write).await {
+            Ok(Written::At(version)) => self.barrier.wrote(self.key, object, version),
+            Ok(Written::Removed { uid }) => self.barrier.removed(self.key, object, &uid),
             Ok(Written::Nothing) => {}
             Err(error) => {
                 if let Some(doubt) = error.doubt() {
-                    self.barrier.unsure(self.key, resource, &object, Instant::now() + doubt);
+                    self.barrier.unsure(self.key, object, Instant::now() + doubt);
                 }
                 return Err(error);
             }
@@ -287,9 +316,9 @@ impl Applier<'_> {
 impl Outcome {
     fn take(&mut self, chain: &Chain, writes: usize, result: Result<(), ApplyError>) {
         self.writes += writes;
-        if let (Some(pod), Some(Act::Ask(_))) = (&chain.pod, chain.writes.first().map(|first| &first.act)) {
+        if let (Some(item), Some(_)) = (&chain.item, &chain.allowance) {
             let is_denied = matches!(result, Err(ApplyError::Denied { .. }));
-            self.asked.insert(pod.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
+            self.asked.insert(item.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
         }
         match result {
             Ok(()) => {
@@ -303,14 +332,18 @@ impl Outcome {
                 if let (Some(reason), false) = (chain.failed, matches!(error.next(), Next::Replan)) {
                     self.events.push(Event { kind: EventKind::Warning, reason, message: error.to_string() });
                 }
-                self.fail(chain.purpose, error);
+                let charge = (chain.blame, chain.purpose);
+                if chain.pace != Pace::Free {
+                    self.failed_slowly += 1;
+                    self.slow = Some(charge);
+                }
+                self.fail(charge, error);
             }
         }
     }
 
-    fn fail(&mut self, purpose: Purpose, error: ApplyError) {
-        self.uncreated += usize::from(purpose == Purpose::Create);
-        self.failures.entry(purpose).or_insert(error);
+    fn fail(&mut self, charge: Charge, error: ApplyError) {
+        self.failures.entry(charge).or_insert(error);
     }
 }
 

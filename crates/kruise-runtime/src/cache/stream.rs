@@ -7,7 +7,7 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Cached, Version};
+use super::{Slim, Version};
 
 /// Objects per page where the server has no streaming list: what the API server likes best.
 const PAGE: usize = 500;
@@ -75,7 +75,7 @@ struct PageMeta {
 }
 
 /// The next line; `None` at the end of the stream.
-pub async fn next<T: Cached>(
+pub async fn next<T: Slim>(
     lines: &mut (impl AsyncBufRead + Unpin),
     buffer: &mut Vec<u8>,
 ) -> Result<Option<Line<T>>, kube::Error> {
@@ -89,7 +89,7 @@ pub async fn next<T: Cached>(
     Ok(Some(decode(event.kind, event.object)))
 }
 
-fn decode<T: Cached>(kind: &str, object: &RawValue) -> Line<T> {
+fn decode<T: Slim>(kind: &str, object: &RawValue) -> Line<T> {
     match kind {
         "BOOKMARK" => {
             let bare = bare(object);
@@ -109,7 +109,7 @@ fn decode<T: Cached>(kind: &str, object: &RawValue) -> Line<T> {
 }
 
 /// All objects of a path and selection by pages; returns the version of the list.
-pub async fn list<T: Cached>(
+pub async fn list<T: Slim>(
     client: &Client,
     (collection, selection): (&str, &str),
     mut take: impl FnMut(T),
@@ -135,9 +135,21 @@ pub async fn list<T: Cached>(
     }
 }
 
-fn unreadable<T: Cached>(object: &RawValue, error: &serde_json::Error) -> Version {
+/// Whether the server has come to a version; if not, it answers with an error that says so. One object at most is read.
+pub async fn has_come_to(
+    client: &Client,
+    (collection, selection): (&str, &str),
+    version: Version,
+) -> Result<(), kube::Error> {
+    let at = format!("resourceVersion={}&resourceVersionMatch=NotOlderThan", version.0);
+    let request = Request::get(format!("{collection}?limit=1{selection}&{at}"));
+    let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
+    client.request_text(request).await.map(drop)
+}
+
+fn unreadable<T: Slim>(object: &RawValue, error: &serde_json::Error) -> Version {
     let BareMeta { name, namespace, resource_version, .. } = bare(object).metadata;
-    tracing::error!(kind = T::RESOURCE.kind, namespace, name, %error, "object cannot be read and is left alone");
+    tracing::error!(kind = T::RESOURCE.kind(), namespace, name, %error, "object cannot be parsed and is ignored");
     Version::read(&resource_version)
 }
 

@@ -33,7 +33,7 @@ async fn run(server: &Scripted, rounds: usize) -> Arc<Store<Thing>> {
     let store: Arc<Store<Thing>> = Arc::default();
     let settings = WatchSettings { namespace: "".into(), seed: 7 };
     let task = tokio::spawn(Watch::new(server.client(), Arc::clone(&store), settings).run());
-    while server.seen().len() < rounds {
+    while asked(server).len() < rounds {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -47,10 +47,23 @@ fn names(store: &Store<Thing>) -> Vec<String> {
     names
 }
 
-/// Answers one request after the other; the last answer for ever.
+/// Whether it asks only if the server is still where it was, which it is.
+fn is_doubt(query: &str) -> bool {
+    query.starts_with("limit=1&resourceVersion=")
+}
+
+/// Lists and watches.
+fn asked(server: &Scripted) -> Vec<Seen> {
+    server.seen().into_iter().filter(|seen| !is_doubt(&seen.query)).collect()
+}
+
+/// Answers one list or watch after the other; the last answer for ever.
 fn script(answers: Vec<fn() -> Answer>) -> Scripted {
     let round = AtomicU32::new(0);
-    Scripted::new(move |_: &Seen| {
+    Scripted::new(move |seen: &Seen| {
+        if is_doubt(&seen.query) {
+            return Answer::object(5);
+        }
         let round = round.fetch_add(1, Ordering::SeqCst) as usize;
         answers.get(round).or(answers.last()).map_or_else(|| Answer::failure(500, "x"), |answer| answer())
     })
@@ -65,10 +78,31 @@ async fn streaming_list_then_watch_from_where_it_ended() {
     let store = run(&server, 3).await;
 
     assert_eq!(names(&store), ["b"]);
-    let seen = server.seen();
+    let seen = asked(&server);
     assert!(seen[0].query.contains("sendInitialEvents=true"), "{seen:?}");
     assert!(seen[1].query.ends_with("resourceVersion=6"), "{seen:?}");
     assert!(seen[2].query.ends_with("resourceVersion=8"), "{seen:?}");
+}
+
+/// A watch from a version that a restored server has not come to would be silent for ever: after a watch that ended early, the server is
+/// asked whether it is there. If not, everything it has counts as it is, also where the cache has higher versions.
+#[tokio::test(start_paused = true)]
+async fn restored_server_is_noticed_and_believed() {
+    let round = AtomicU32::new(0);
+    let server =
+        Scripted::new(move |seen: &Seen| match (is_doubt(&seen.query), round.load(Ordering::SeqCst)) {
+            (true, _) => {
+                round.store(1, Ordering::SeqCst);
+                Answer::failure(504, "Too large resource version: 9, current: 4")
+            }
+            (false, 0) => Answer::lines(&[added("a", 9), added("b", 8), listed(9)]),
+            (false, _) => Answer::lines(&[added("a", 3), listed(4)]),
+        });
+
+    let store = run(&server, 2).await;
+
+    assert_eq!((names(&store), store.seen()), (vec!["a".to_owned()], Version(4)));
+    assert_eq!(store.all()[0].metadata.resource_version, "3");
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +116,7 @@ async fn lost_history_is_listed_again_and_what_vanished_meanwhile_is_gone() {
     let store = run(&server, 4).await;
 
     assert_eq!((names(&store), store.seen()), (vec!["b".to_owned(), "c".to_owned()], Version(10)));
-    let seen = server.seen();
+    let seen = asked(&server);
     assert!(!seen[0].query.contains("&resourceVersion="), "first the newest: {seen:?}");
     assert!(seen[2].query.ends_with("&resourceVersion=5"), "then nothing older than what was seen: {seen:?}");
 }
@@ -99,7 +133,7 @@ async fn server_that_has_lost_what_it_told_is_asked_for_what_it_has() {
     let store = run(&server, 5).await;
 
     assert_eq!(names(&store), ["a"]);
-    let seen = server.seen();
+    let seen = asked(&server);
     assert!(seen[2].query.ends_with("&resourceVersion=8"), "{seen:?}");
     assert!(!seen[3].query.contains("&resourceVersion="), "{seen:?}");
 }
@@ -142,10 +176,15 @@ async fn silent_watch_is_begun_anew_where_it_was() {
     let asked: Arc<Mutex<Vec<(Instant, String)>>> = Arc::default();
     let log = Arc::clone(&asked);
     let silent = tower::service_fn(move |request: Request<kube::client::Body>| {
-        log.lock().unwrap().push((Instant::now(), request.uri().query().unwrap_or_default().to_owned()));
+        let query = request.uri().query().unwrap_or_default().to_owned();
         let lines = Answer::lines(&[added("a", 3), listed(5)]).body;
         let lines = futures::stream::once(async { Ok::<_, std::io::Error>(lines) });
-        let body = axum::body::Body::from_stream(lines.chain(futures::stream::pending()));
+        let body = if is_doubt(&query) {
+            axum::body::Body::from_stream(lines)
+        } else {
+            log.lock().unwrap().push((Instant::now(), query));
+            axum::body::Body::from_stream(lines.chain(futures::stream::pending()))
+        };
         async { Ok::<_, std::io::Error>(Response::new(body)) }
     });
     let settings = WatchSettings { namespace: "".into(), seed: 7 };
@@ -261,9 +300,9 @@ async fn type_that_is_not_served_is_listed_when_it_is() {
         script(vec![|| Answer::failure(404, "NotFound"), || Answer::failure(404, "NotFound"), || {
             Answer::lines(&[added("a", 3), listed(5)])
         }]);
-    let store: Arc<Store<Thing>> = Arc::default();
     let mut caches = super::Caches::default();
-    caches.add(&store);
+    caches.add::<Thing>();
+    let store = Arc::clone(caches.store::<Thing>().unwrap());
     let settings = WatchSettings { namespace: "".into(), seed: 7 };
     let task = tokio::spawn(Watch::new(server.client(), Arc::clone(&store), settings).run());
 

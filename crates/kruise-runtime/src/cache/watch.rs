@@ -9,8 +9,9 @@ use http::Request;
 use kube::Client;
 use tokio::time::{Instant, timeout};
 
+use super::store::Basis;
 use super::stream::{self, Line};
-use super::{Cached, Listed, Store, Version};
+use super::{Listed, Slim, Store, Version};
 use crate::queue::BackOff;
 
 /// Between tries to reach the server.
@@ -22,6 +23,9 @@ const WATCH_SECONDS: u64 = 290;
 /// A watch that was silent for so long is begun anew where it was: its connection may have died without a word. Servers send a
 /// bookmark about every minute, and where there is none to send a new request costs next to nothing.
 const SILENCE: Duration = Duration::from_secs(150);
+
+/// All pages of a list of the largest clusters take less than this; a list that takes longer is one that nobody answers.
+const LISTED_WITHIN: Duration = Duration::from_mins(5);
 
 /// A watch that ends sooner and without news is not worth repeating at once.
 const LASTED: Duration = Duration::from_secs(1);
@@ -38,7 +42,7 @@ pub struct WatchSettings {
 }
 
 /// The loop for one resource type. Run it as a task; it never returns.
-pub struct Watch<T: Cached> {
+pub struct Watch<T: Slim> {
     client: Client,
     store: Arc<Store<T>>,
     settings: WatchSettings,
@@ -53,6 +57,18 @@ pub struct Watch<T: Cached> {
     /// The request of the store that a list which begins now answers.
     answers: u64,
     list: ListBy,
+    /// How the next list compares with the store.
+    basis: Basis,
+    trust: Trust,
+}
+
+/// Whether the server is known to be where it was when the last watch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    Certain,
+    /// A watch ended before its time. The server may have been restored from a backup, and a watch from a version that it has not come
+    /// to is simply silent.
+    InDoubt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +94,23 @@ enum End {
     Failed(String),
 }
 
-impl<T: Cached> Watch<T> {
+impl End {
+    /// What a round that began then says about where the server is.
+    fn trust(&self, started: Instant) -> Trust {
+        match self {
+            Self::Closed if started.elapsed() < Duration::from_secs(WATCH_SECONDS) => Trust::InDoubt,
+            Self::Failed(_) => Trust::InDoubt,
+            Self::Closed
+            | Self::TooOld
+            | Self::AskedAgain
+            | Self::WentBack
+            | Self::NoStream
+            | Self::NotServed => Trust::Certain,
+        }
+    }
+}
+
+impl<T: Slim> Watch<T> {
     pub fn new(client: Client, store: Arc<Store<T>>, settings: WatchSettings) -> Self {
         let collection = T::RESOURCE.collection(&settings.namespace);
         let selection = String::new();
@@ -92,6 +124,8 @@ impl<T: Cached> Watch<T> {
             not_before: Version::default(),
             answers: 0,
             list: ListBy::Stream,
+            basis: Basis::Newer,
+            trust: Trust::Certain,
         }
     }
 
@@ -126,6 +160,7 @@ impl<T: Cached> Watch<T> {
             // A watch that brought something or lasted a while worked, whatever ended it.
             let worked = store.seen() > before || started.elapsed() >= LASTED;
             failures = if worked { 0 } else { failures.saturating_add(1) };
+            self.trust = end.trust(started);
             match end {
                 End::Closed => {}
                 End::AskedAgain => failures = 0,
@@ -140,6 +175,8 @@ impl<T: Cached> Watch<T> {
                         "the API server knows less than it has told before; starting from what it knows"
                     );
                     self.not_before = Version::default();
+                    self.from = None;
+                    self.basis = Basis::AsItIs;
                 }
                 End::NoStream => self.list = ListBy::Pages,
                 End::NotServed => {
@@ -171,7 +208,7 @@ impl<T: Cached> Watch<T> {
             410 => End::TooOld,
             404 => End::NotServed,
             _ if is_list && is_no_stream(&status) => End::NoStream,
-            _ if is_list && is_behind(&status) => End::WentBack,
+            _ if (is_list || self.trust == Trust::InDoubt) && is_behind(&status) => End::WentBack,
             code => End::Failed(format!("{} ({code})", status.message)),
         }
     }
@@ -192,17 +229,31 @@ impl<T: Cached> Watch<T> {
             (None, ListBy::Stream) => self.watch(Some(BTreeSet::new())).await,
             (None, ListBy::Pages) => {
                 let mut listed = BTreeSet::new();
-                let store = &self.store;
+                let (store, basis) = (&self.store, self.basis);
                 let take = |object: T| {
                     listed.insert(object.key());
-                    store.put_listed(object);
+                    store.put_listed(object, basis);
                 };
                 let place = (self.collection.as_str(), self.selection.as_str());
-                let version = stream::list(&self.client, place, take).await?;
-                self.complete(&listed, version);
+                let Ok(version) = timeout(LISTED_WITHIN, stream::list(&self.client, place, take)).await
+                else {
+                    return Ok(End::Failed("no answer to a list".into()));
+                };
+                let version = version?;
+                match self.complete(&listed, version) {
+                    Some(end) => Ok(end),
+                    None => self.watch(None).await,
+                }
+            }
+            (Some(from), _) => {
+                if self.trust == Trust::InDoubt {
+                    let place = (self.collection.as_str(), self.selection.as_str());
+                    let asked = timeout(SILENCE, stream::has_come_to(&self.client, place, from)).await;
+                    let Ok(answer) = asked else { return Ok(End::Failed("no answer".into())) };
+                    answer?;
+                }
                 self.watch(None).await
             }
-            (Some(_), _) => self.watch(None).await,
         }
     }
 
@@ -248,7 +299,7 @@ impl<T: Cached> Watch<T> {
                 match listed {
                     Some(listed) => {
                         listed.insert(object.key());
-                        self.store.put_listed(object);
+                        self.store.put_listed(object, self.basis);
                     }
                     None => self.store.put(object),
                 }
@@ -263,8 +314,11 @@ impl<T: Cached> Watch<T> {
                 self.advance(version);
             }
             Line::Bookmark { version, list_is_complete } => {
-                if list_is_complete && let Some(listed) = listed.take() {
-                    self.complete(&listed, version);
+                if list_is_complete
+                    && let Some(listed) = listed.take()
+                    && let Some(end) = self.complete(&listed, version)
+                {
+                    return Some(end);
                 }
                 if listed.is_none() {
                     self.store.progress(version);
@@ -278,11 +332,17 @@ impl<T: Cached> Watch<T> {
         None
     }
 
-    fn complete(&mut self, listed: &BTreeSet<crate::Key>, version: Version) {
-        self.store.retain(listed, version);
+    /// A server that went back is listed once more: only then it is known that all its objects count as they are.
+    fn complete(&mut self, listed: &BTreeSet<crate::Key>, version: Version) -> Option<End> {
+        if self.basis == Basis::Newer && version < self.store.seen() {
+            return Some(End::WentBack);
+        }
+        self.store.retain(listed, version, self.basis);
+        self.basis = Basis::Newer;
         self.store.mark(Listed::Complete, self.answers);
         self.from = Some(version);
         tracing::debug!(path = self.collection, objects = listed.len(), "listed");
+        None
     }
 
     /// Only after a complete list can a watch go on from somewhere.

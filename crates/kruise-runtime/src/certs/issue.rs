@@ -133,7 +133,11 @@ mod tests {
         let purposes = serving.extended_key_usage().unwrap().unwrap().value;
         assert!(purposes.server_auth && !purposes.client_auth);
         for one in [&authority, &serving] {
-            assert_eq!(one.validity().not_after.timestamp(), now.as_second() + VALID_SECONDS);
+            assert_eq!(
+                one.validity().not_after.timestamp(),
+                now.as_second() + 315_360_000,
+                "ten years of 365 days"
+            );
         }
         assert_eq!(authority.validity().not_before, serving.validity().not_before);
     }

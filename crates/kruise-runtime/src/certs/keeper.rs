@@ -12,9 +12,10 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::decide::{Policy, carry_out, next};
-use super::inject::{Address, Endpoint, Selections, configured, converted, selected, trusts};
+use super::inject::{Address, Endpoint, Selections, completed, configured, converted, trusts};
 use super::material::{CA_CERT, Data, EXTERNAL_CA, Material, Serving as Leaf};
 use super::store::{Location, StoreError, Written, api, call, found};
 use crate::clock::Clock;
@@ -27,6 +28,8 @@ const EVERY: Duration = Duration::from_mins(1);
 const GATHER: Duration = Duration::from_millis(100);
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_LONGEST: Duration = Duration::from_secs(30);
+/// A watch that ends sooner was refused in one way or another.
+const LASTED: Duration = Duration::from_secs(1);
 /// API servers learn of a new bundle by watching; then a certificate of a new CA may be served.
 const BUNDLE_SPREADS_WITHIN: Duration = Duration::from_secs(1);
 /// Losing the race once is usual; every time means that something else is wrong.
@@ -41,6 +44,8 @@ pub struct Configuration {
     pub name: &'static str,
     /// What is created if there is none (PL-B3).
     pub entries: Vec<Value>,
+    /// Those of them that belong into it whether or not the chart names them.
+    pub always: Vec<Value>,
 }
 
 /// How far this replica is.
@@ -66,8 +71,10 @@ pub struct Keeper {
     pub serving: Serving,
     pub state: watch::Sender<State>,
     pub metrics: Arc<Metrics>,
-    /// Whoever leads says here which objects entries are asked about.
-    pub selections: watch::Receiver<Selections>,
+    /// Entries whose selection others decide: it stays as it is.
+    pub selections: Selections,
+    /// Told when a configuration has changed.
+    pub configuration_changed: Arc<Notify>,
     /// Path of a cluster-wide object of our release: a configuration that we have to make anew is removed with it.
     pub owner: &'static str,
 }
@@ -80,7 +87,6 @@ impl Keeper {
     pub async fn run(self) {
         let changed = Arc::new(Notify::new());
         let _watches = self.watches(&changed);
-        let mut selections = self.selections.clone();
         let mut known = Known::new();
         let mut retry = RETRY_FIRST;
         loop {
@@ -91,7 +97,6 @@ impl Keeper {
                     // Whatever comes first; all mean "look again".
                     tokio::select! {
                         () = changed.notified() => {}
-                        Ok(()) = selections.changed() => {}
                         () = tokio::time::sleep(EVERY) => {}
                     }
                     tokio::time::sleep(GATHER).await;
@@ -176,9 +181,12 @@ impl Keeper {
             match object {
                 Some(object) if self.is_external() => {
                     trusted(&one, &object, endpoint)?;
-                    self.write(&one, selected(&object, &self.selections())).await?;
+                    self.write(&one, completed(&object, endpoint, &configuration.always)).await?;
                 }
-                Some(object) => self.write(&one, configured(&object, endpoint, &self.selections())).await?,
+                Some(object) => {
+                    let wanted = configured(&object, endpoint, &self.selections, &configuration.always);
+                    self.write(&one, wanted).await?;
+                }
                 None => self.create(configuration, &path, endpoint).await,
             }
         }
@@ -209,7 +217,7 @@ impl Keeper {
         let Some(wanted) = wanted else { return Ok(()) };
         match call(&self.client, Method::PUT, path, Some(&wanted)).await {
             Ok(_) => {
-                tracing::info!(path, "webhook address, CA and selectors written");
+                tracing::info!(path, "webhook address and CA written");
                 Ok(())
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
@@ -227,7 +235,7 @@ impl Keeper {
             "metadata": {"name": configuration.name, "ownerReferences": self.owner_references().await},
             "webhooks": configuration.entries,
         });
-        let object = configured(&object, endpoint, &self.selections()).unwrap_or(object);
+        let object = configured(&object, endpoint, &self.selections, &[]).unwrap_or(object);
         if let Err(error) = call(&self.client, Method::POST, path, Some(&object)).await {
             tracing::warn!(%error, name = configuration.name, "the webhook configuration is missing and cannot be created");
         }
@@ -241,10 +249,6 @@ impl Keeper {
             "apiVersion": text("/apiVersion"), "kind": text("/kind"),
             "name": text("/metadata/name"), "uid": text("/metadata/uid"),
         }])
-    }
-
-    fn selections(&self) -> Selections {
-        self.selections.borrow().clone()
     }
 
     fn is_external(&self) -> bool {
@@ -269,15 +273,16 @@ impl Keeper {
         for configuration in &self.configurations {
             let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", configuration.kind);
             let resource = ApiResource::from_gvk_with_plural(&gvk, configuration.plural);
-            tasks.spawn(wake(all(&resource), Some(configuration.name.to_owned()), Arc::clone(changed)));
+            let told = vec![Arc::clone(changed), Arc::clone(&self.configuration_changed)];
+            tasks.spawn(wake(all(&resource), Some(configuration.name.to_owned()), told));
         }
-        tasks.spawn(wake(all(&crds()), None, Arc::clone(changed)));
+        tasks.spawn(wake(all(&crds()), None, vec![Arc::clone(changed)]));
         if let Location::Secret { namespace, name } | Location::External { namespace, name } = &self.location
         {
             let resource =
                 ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Secret"), "secrets");
             let secrets = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
-            tasks.spawn(wake(secrets, Some(name.clone()), Arc::clone(changed)));
+            tasks.spawn(wake(secrets, Some(name.clone()), vec![Arc::clone(changed)]));
         }
         tasks
     }
@@ -298,19 +303,146 @@ fn crds() -> ApiResource {
     ApiResource::from_gvk_with_plural(&gvk, "customresourcedefinitions")
 }
 
-async fn wake(objects: Api<DynamicObject>, name: Option<String>, changed: Arc<Notify>) {
+async fn wake(objects: Api<DynamicObject>, name: Option<String>, told: Vec<Arc<Notify>>) {
     let params = match name {
         Some(name) => WatchParams::default().fields(&format!("metadata.name={name}")),
         None => WatchParams::default(),
     };
+    let mut retry = RETRY_FIRST;
     loop {
-        // The loop looks every minute anyway: a watch that breaks is only opened again.
+        let opened = Instant::now();
+        // Each watch begins with what there is: nothing that changed between two of them is missed.
         if let Ok(stream) = objects.watch_metadata(&params, "0").await {
             let mut events = stream.boxed();
             while let Ok(Some(_)) = events.try_next().await {
-                changed.notify_one();
+                for changed in &told {
+                    changed.notify_one();
+                }
             }
         }
-        tokio::time::sleep(RETRY_LONGEST).await;
+        // Servers end every watch after some minutes. Only one that did not last is not opened again at once.
+        if opened.elapsed() >= LASTED {
+            retry = RETRY_FIRST;
+        } else {
+            tokio::time::sleep(retry).await;
+            retry = retry.saturating_mul(2).min(RETRY_LONGEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use bytes::Bytes;
+    use futures::stream;
+    use http::{Request, Response};
+    use tokio::sync::mpsc;
+
+    use super::super::inject::Owned;
+    use super::*;
+
+    /// A change right after an ordinary end of the watch is seen within a second, not after half a minute.
+    #[tokio::test(start_paused = true)]
+    async fn watch_that_ended_is_opened_again_at_once() {
+        let (sender, mut opened) = mpsc::unbounded_channel();
+        let server = tower::service_fn(move |_: Request<kube::client::Body>| {
+            sender.send(Instant::now()).unwrap();
+            async {
+                let end = stream::once(async {
+                    tokio::time::sleep(Duration::from_secs(290)).await;
+                    Ok::<_, std::io::Error>(Bytes::new())
+                });
+                Ok::<_, std::io::Error>(Response::new(Body::from_stream(end)))
+            }
+        });
+        let objects = Api::all_with(Client::new(server, "default"), &crds());
+        let _waking = tokio::spawn(wake(objects, None, Vec::new()));
+
+        let first = opened.recv().await.unwrap();
+        let second = opened.recv().await.unwrap();
+
+        assert!(second - first < Duration::from_secs(291), "{:?}", second - first);
+    }
+
+    /// PL-B9, PL-B10: all CRDs wake the loop at once, the rest by name; only metadata is asked for.
+    #[tokio::test(start_paused = true)]
+    async fn pl_b9_pl_b10_watches_ask_for_metadata_and_for_names() {
+        let (sender, mut opened) = mpsc::unbounded_channel();
+        let server = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let accepted = request.headers()[http::header::ACCEPT].to_str().unwrap().to_owned();
+            sender.send((request.uri().to_string(), accepted)).unwrap();
+            // Nothing changes before the watches are stopped.
+            std::future::pending::<Result<Response<Body>, std::io::Error>>()
+        });
+        let configuration = |kind, plural, name| Configuration {
+            kind,
+            plural,
+            name,
+            entries: Vec::new(),
+            always: Vec::new(),
+        };
+        let keeper = Keeper {
+            client: Client::new(server, "default"),
+            clock: Clock::system(),
+            location: Location::Secret { namespace: "ns".to_owned(), name: "certs".to_owned() },
+            policy: Policy::new("svc.ns.svc", ""),
+            address: Address::new("", 9876, "svc", "ns"),
+            configurations: vec![
+                configuration("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "m"),
+                configuration("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "v"),
+            ],
+            crds: Vec::new(),
+            convert_path: "/convert",
+            serving: Serving::default(),
+            state: watch::Sender::new(State::Ready),
+            metrics: Arc::default(),
+            selections: Selections { entries: BTreeMap::new(), owned: Owned::default() },
+            configuration_changed: Arc::default(),
+            owner: "",
+        };
+
+        let _watches = keeper.watches(&Arc::default());
+
+        let mut asked = Vec::new();
+        while let Ok(Some((uri, accepted))) =
+            tokio::time::timeout(Duration::from_secs(1), opened.recv()).await
+        {
+            assert!(accepted.contains("as=PartialObjectMetadata"), "{uri}: {accepted}");
+            let (path, query) = uri.split_once('?').unwrap();
+            let name = query.split('&').find_map(|part| part.strip_prefix("fieldSelector=metadata.name%3D"));
+            let plural = path.rsplit('/').next().unwrap();
+            asked.push((plural.to_owned(), name.map(str::to_owned)));
+        }
+        asked.sort();
+        let by_name = |plural: &str, name: Option<&str>| (plural.to_owned(), name.map(str::to_owned));
+        assert_eq!(
+            asked,
+            [
+                by_name("customresourcedefinitions", None),
+                by_name("mutatingwebhookconfigurations", Some("m")),
+                by_name("secrets", Some("certs")),
+                by_name("validatingwebhookconfigurations", Some("v")),
+            ]
+        );
+    }
+
+    /// A watch that is refused is tried again, but less and less often.
+    #[tokio::test(start_paused = true)]
+    async fn watch_that_is_refused_is_not_asked_for_in_a_loop() {
+        let (sender, mut opened) = mpsc::unbounded_channel();
+        let server = tower::service_fn(move |_: Request<kube::client::Body>| {
+            sender.send(()).unwrap();
+            async { Ok::<_, std::io::Error>(Response::builder().status(403).body(Body::empty()).unwrap()) }
+        });
+        let objects = Api::all_with(Client::new(server, "default"), &crds());
+        let _waking = tokio::spawn(wake(objects, None, Vec::new()));
+
+        tokio::time::sleep(Duration::from_mins(10)).await;
+
+        let mut count = 0;
+        while opened.try_recv().is_ok() {
+            count += 1;
+        }
+        assert!((15..40).contains(&count), "{count}");
     }
 }

@@ -14,10 +14,10 @@ mod material;
 mod store;
 
 pub use decide::{Policy, Step, next};
-pub use inject::{Address, Endpoint, Selection, Selections, configured, converted};
+pub use inject::{Address, Endpoint, Owned, Selection, Selections, configured, converted, selected};
 pub use keeper::{Configuration, Keeper, State};
 pub use material::{Data, Material};
-pub use store::{Location, StoreError};
+pub use store::{Location, StoreError, read_object, replace_object};
 
 /// New certificates for a name, as tests need them.
 #[cfg(test)]

@@ -128,6 +128,20 @@ pub(super) async fn call(
     client.request(request).await
 }
 
+/// An object by its path; absent if there is none.
+pub async fn read_object(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
+    found(call(client, Method::GET, path, None).await)
+}
+
+/// Replaces exactly what was read. False if somebody else was faster.
+pub async fn replace_object(client: &Client, path: &str, wanted: &Value) -> Result<bool, kube::Error> {
+    match call(client, Method::PUT, path, Some(wanted)).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// What is not there is no error.
 pub(super) fn found(result: Result<Value, kube::Error>) -> Result<Option<Value>, kube::Error> {
     match result {

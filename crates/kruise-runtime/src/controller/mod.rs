@@ -1,5 +1,7 @@
 //! The loop of one controller: queue → barrier → plan → apply → barrier.
 
+mod left_alone;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,13 +9,14 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
-use kruise_core::chain::{Event, Purpose};
-use kruise_core::ids::PodName;
+use kruise_core::chain::{Charge, Event};
+use kruise_core::object::Item;
 use kruise_core::plan::Plan;
+pub use kruise_core::turn::Turn;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Resources, Verdict, version_of};
+use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Verdict, version_of};
 use crate::barrier::{Barrier, Found, Pass, Seen};
 use crate::cache::Caches;
 use crate::clock::Clock;
@@ -21,7 +24,8 @@ use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
 use crate::queue::{BackOff, Done, Queue};
 use crate::worker::{self, Progress};
-use crate::{Key, Resource};
+use crate::{Key, ObjectRef, Resource};
+use left_alone::LeftAlone;
 
 /// How much longer than planning took a key waits before events make it plan again. A plan looks at all pods of its
 /// object, so its cost grows with them; with rests that grow alike, what planning costs per pod stays the same.
@@ -34,7 +38,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 const READS_AT_ONCE: usize = 8;
 
 /// What is planned for one object. Implemented once per kind: assemble the view, call the planner.
-pub trait Planner: Resources + 'static {
+pub trait Planner: Send + Sync + 'static {
     /// `cloneset-controller`: in logs, metrics, events and the user agent.
     fn name(&self) -> &'static str;
 
@@ -42,7 +46,7 @@ pub trait Planner: Resources + 'static {
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
 
     /// An object that no cache holds and that the plan needs; it is read live before each plan.
-    fn uncached(&self, _key: &Key) -> Option<(Resource, Key)> {
+    fn uncached(&self, _key: &Key) -> Option<ObjectRef> {
         None
     }
 
@@ -50,59 +54,40 @@ pub trait Planner: Resources + 'static {
     fn subject(&self, key: &Key) -> Option<Subject>;
 }
 
-/// What a plan may depend on besides the caches.
-#[derive(Debug, Clone)]
-pub struct Turn {
-    pub now: Timestamp,
-    /// Messages of what failed in the last plan of this key, by purpose.
-    pub failures: BTreeMap<Purpose, String>,
-    /// Pods that may not be disturbed, as was said when somebody was asked last; they come after the others (B10).
-    pub denied: BTreeSet<PodName>,
-    /// For names: another one each time.
-    pub seed: u64,
-    /// The object that [`Planner::uncached`] named, as JSON; none if there is no such object.
-    pub live: Option<String>,
-}
-
-impl Turn {
-    /// Of a key that nothing is remembered of.
-    pub fn first(now: Timestamp, seed: u64) -> Self {
-        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: None }
-    }
-}
-
 /// What one plan leaves for the next one of its key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Memory {
-    failures: BTreeMap<Purpose, String>,
-    denied: BTreeSet<PodName>,
-    /// The creation that the next plan begins with: refusals of others kept it from being tried.
-    untried: Option<PodName>,
+    failures: BTreeMap<Charge, String>,
+    denied: BTreeSet<Item>,
+    /// What the slow start of the next plan begins with: refusals of others kept it from being tried.
+    untried: Option<Item>,
 }
 
 impl Memory {
     /// What the next plan must know. A conflict is no failure; a plan without one clears what was there. Of a server that was too
     /// busy nothing was learnt: a status that told of it would be one more write for it, and another when it has recovered.
     fn after(self, outcome: &Outcome) -> Self {
-        let told = |(purpose, error): (&Purpose, &ApplyError)| match error {
+        let told = |(charge, error): (&Charge, &ApplyError)| match error {
             ApplyError::Conflict { .. } | ApplyError::Exists { .. } => None,
-            ApplyError::Busy { .. } => Some((*purpose, self.failures.get(purpose)?.clone())),
+            ApplyError::Busy { .. } => Some((*charge, self.failures.get(charge)?.clone())),
             ApplyError::Refused { .. }
             | ApplyError::Denied { .. }
             | ApplyError::Unsure { .. }
-            | ApplyError::Broken { .. } => Some((*purpose, error.to_string())),
+            | ApplyError::Broken { .. } => Some((*charge, error.to_string())),
         };
-        let mut failures: BTreeMap<Purpose, String> = outcome.failures.iter().filter_map(told).collect();
+        let mut failures: BTreeMap<Charge, String> = outcome.failures.iter().filter_map(told).collect();
         // Each plan begins with another creation then; one message for all of them, or each plan would change the status.
-        if let (Some(first), true) = (self.failures.get(&Purpose::Create), self.untried.is_some()) {
-            failures.entry(Purpose::Create).and_modify(|message| message.clone_from(first));
+        if let (Some(charge), Some(_)) = (outcome.slow, &self.untried)
+            && let Some(first) = self.failures.get(&charge)
+        {
+            failures.entry(charge).and_modify(|message| message.clone_from(first));
         }
         // Nobody was asked: the rollout is over or waits for something else, and the next one starts afresh.
         let mut denied = if outcome.asked.is_empty() { BTreeSet::new() } else { self.denied };
-        for (pod, verdict) in &outcome.asked {
+        for (item, verdict) in &outcome.asked {
             match verdict {
-                Verdict::Denied => denied.insert(pod.clone()),
-                Verdict::Allowed => denied.remove(pod),
+                Verdict::Denied => denied.insert(item.clone()),
+                Verdict::Allowed => denied.remove(item),
             };
         }
         Self { failures, denied, untried: outcome.untried.as_ref().map(|untried| untried.first.clone()) }
@@ -121,28 +106,66 @@ pub struct Shared {
     pub seed: u64,
 }
 
+/// A controller whose keys are woken already; it works once it is started.
+pub struct Start {
+    pub queue: Arc<Queue>,
+    start: Box<dyn FnOnce() -> Vec<JoinHandle<()>> + Send + Sync>,
+}
+
+impl Start {
+    /// `writes` are the types that its plans may write.
+    pub fn new(
+        planner: impl Planner,
+        workers: usize,
+        writes: &'static [Resource],
+        (queue, shared): (&Arc<Queue>, &Shared),
+    ) -> Self {
+        let controller = Controller::new(planner, writes, Arc::clone(queue), shared.clone());
+        Self { queue: Arc::clone(queue), start: Box::new(move || controller.start(workers)) }
+    }
+
+    /// Starts the workers. They end when the queue is closed.
+    pub fn start(self) -> Vec<JoinHandle<()>> {
+        (self.start)()
+    }
+}
+
 pub struct Controller<P> {
     planner: P,
+    writes: &'static [Resource],
     queue: Arc<Queue>,
     shared: Shared,
     caller: Caller,
     recorder: Recorder,
     barrier: Barrier,
     memory: Mutex<HashMap<Key, Memory>>,
+    left_alone: LeftAlone,
     metrics: ControllerMetrics,
     turns: Mutex<u64>,
 }
 
 impl<P: Planner> Controller<P> {
-    pub fn new(planner: P, queue: Arc<Queue>, shared: Shared) -> Arc<Self> {
+    pub fn new(planner: P, writes: &'static [Resource], queue: Arc<Queue>, shared: Shared) -> Arc<Self> {
         let name = planner.name();
         let agent = format!("kruise-manager/{name}");
         let caller = Caller::new(shared.client.clone(), agent, shared.clock.clone());
         let recorder = shared.recorder.named(name);
         let metrics = shared.metrics.controller(name, &queue);
         let turns = Mutex::new(shared.seed);
-        let (barrier, memory) = (Barrier::default(), Mutex::default());
-        Arc::new(Self { planner, queue, shared, caller, recorder, barrier, memory, metrics, turns })
+        let (barrier, memory, left_alone) = (Barrier::default(), Mutex::default(), LeftAlone::default());
+        Arc::new(Self {
+            planner,
+            writes,
+            queue,
+            shared,
+            caller,
+            recorder,
+            barrier,
+            memory,
+            left_alone,
+            metrics,
+            turns,
+        })
     }
 
     /// Starts the workers. They end when the queue is closed.
@@ -168,7 +191,7 @@ impl<P: Planner> Controller<P> {
     fn panicked(&self, key: &Key) -> (Done, ResultLabel) {
         self.metrics.panicked();
         let message =
-            "a defect in the manager: it failed while working on this object and will try again".to_owned();
+            "a bug in the manager: it failed while working on this object and will retry".to_owned();
         tracing::error!(%key, controller = self.planner.name(), message);
         self.tell(key, &[Event::of_a_defect(message)]);
         (Done::Failed, ResultLabel::Error)
@@ -179,22 +202,21 @@ impl<P: Planner> Controller<P> {
             Pass::Open => {}
             Pass::Wait { until } => return (Done::Settled(Some(until)), ResultLabel::RequeueAfter),
             Pass::Ask(objects) => {
-                let reads =
-                    objects.into_iter().map(|(resource, object)| self.read_live(key, resource, object));
+                let reads = objects.into_iter().map(|object| self.read_live(key, object));
                 let read = stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect::<()>().await;
                 if let Err(error) = read {
-                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    tracing::warn!(%key, %error, "live read failed; retrying");
                     return (Done::Failed, ResultLabel::Error);
                 }
                 return (Done::Again, ResultLabel::Requeue);
             }
         }
         let mut turn = self.turn(key);
-        if let Some((resource, object)) = self.planner.uncached(key) {
-            match self.caller.read(resource, &object).await {
+        if let Some(object) = self.planner.uncached(key) {
+            match self.caller.read(&object).await {
                 Ok(live) => turn.live = live,
                 Err(error) => {
-                    tracing::warn!(%key, %error, "live read failed; trying again");
+                    tracing::warn!(%key, %error, "live read failed; retrying");
                     return (Done::Failed, ResultLabel::Error);
                 }
             }
@@ -203,6 +225,7 @@ impl<P: Planner> Controller<P> {
         let Some(plan) = self.planner.plan(key, &turn) else {
             self.barrier.forget(key);
             self.remembered().remove(key);
+            self.left_alone.forget(key);
             return (Done::Settled(None), ResultLabel::Success);
         };
         self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
@@ -216,28 +239,28 @@ impl<P: Planner> Controller<P> {
         now: Timestamp,
         progress: &Progress,
     ) -> (Done, ResultLabel) {
-        for (pod, reason) in &plan.reasons {
-            tracing::debug!(%key, %pod, reason = reason.name(), "left alone");
-        }
+        let reasons = plan.reasons.iter().map(|(pod, reason)| (pod.name(), reason.name()));
+        self.left_alone.tell(key, reasons);
         let first = self.remembered().get(key).and_then(|memory| memory.untried.clone());
         let applier = Applier {
             caller: &self.caller,
-            resources: &self.planner,
             barrier: &self.barrier,
+            writes: self.writes,
             key,
             progress,
             first: first.as_ref(),
         };
         let outcome = applier.apply(plan).await;
+        self.barrier.sweep(self.shared.caches.as_ref());
         if outcome.writes > 0 {
             let (writes, failures) = (outcome.writes, outcome.failures.len());
             let uid = self.planner.subject(key).map(|subject| subject.uid).unwrap_or_default();
-            tracing::info!(%key, uid, controller = self.planner.name(), writes, failures, "plan carried out");
+            tracing::info!(%key, uid, controller = self.planner.name(), writes, failures, "plan applied");
         }
         self.tell(key, &outcome.events);
         self.remember(key, &outcome);
         if let Some(delay) = outcome.busy_for() {
-            tracing::warn!(%key, seconds = delay.as_secs(), "the API server is too busy for the writes of this object");
+            tracing::warn!(%key, seconds = delay.as_secs(), "the API server is too busy to accept writes for this object");
             self.queue.rest(key, Instant::now() + delay);
         }
         match outcome.next() {
@@ -251,32 +274,32 @@ impl<P: Planner> Controller<P> {
             Next::After(delay) => (Done::After(delay), ResultLabel::RequeueAfter),
             Next::BackOff => {
                 for error in outcome.failures.values() {
-                    tracing::warn!(%key, %error, "write failed; trying again later");
+                    tracing::warn!(%key, %error, "write failed; retrying later");
                 }
                 (Done::Failed, ResultLabel::Error)
             }
         }
     }
 
-    async fn read_live(&self, key: &Key, resource: Resource, object: Key) -> Result<(), String> {
-        if !self.barrier.lacks(key, resource, &object, self.shared.caches.as_ref()) {
+    async fn read_live(&self, key: &Key, object: ObjectRef) -> Result<(), String> {
+        if !self.barrier.lacks(key, &object, self.shared.caches.as_ref()) {
             return Ok(());
         }
         let caches = &self.shared.caches;
-        let known = caches.object(resource, &object);
-        let live = self.caller.read(resource, &object).await.map_err(|error| error.to_string())?;
+        let known = caches.object(&object);
+        let live = self.caller.read(&object).await.map_err(|error| error.to_string())?;
         let found = match (live, known) {
             (Some(text), _) => {
-                caches.refresh(resource, &text).map_err(|error| error.to_string())?;
+                caches.refresh(object.resource, &text).map_err(|error| error.to_string())?;
                 Found::At(version_of(&text))
             }
             (None, Some((_, uid))) => {
-                caches.lose(resource, &object, &uid);
+                caches.lose(&object, &uid);
                 Found::Nothing
             }
             (None, None) => Found::Nothing,
         };
-        self.barrier.found(key, resource, &object, found);
+        self.barrier.found(key, &object, found);
         Ok(())
     }
 

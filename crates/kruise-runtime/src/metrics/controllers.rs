@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::page::{Page, Times};
-use super::{lock, wide};
-use crate::queue::{Queue, Tally};
+use prometheus::{
+    GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+};
+
+use super::register::{QUEUES, TURNS};
+use super::{catalog, lock, signed};
+use crate::queue::Queue;
 
 /// How a reconcile ended; the label values of the original.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultLabel {
     Success,
     Error,
@@ -18,49 +22,141 @@ pub enum ResultLabel {
 }
 
 /// The metrics of one controller.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ControllerMetrics {
-    counts: Arc<Mutex<Counts>>,
-    queue: Option<Arc<Queue>>,
+    name: &'static str,
+    results: IntCounterVec,
+    errors: IntCounter,
+    panics: IntCounter,
+    workers: IntGauge,
+    active: IntGauge,
+    times: Histogram,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    results: BTreeMap<ResultLabel, u64>,
-    panics: u64,
-    workers: usize,
-    active: usize,
-    times: Times,
+/// What a queue counts as it happens.
+#[derive(Debug, Clone)]
+pub(crate) struct QueueMetrics {
+    pub adds: IntCounter,
+    pub retries: IntCounter,
+    pub waited: Histogram,
+    pub worked: Histogram,
 }
 
-/// One number out of a controller's counts.
-type Reading = fn(&Counts) -> u64;
-/// One number out of its queue.
-type QueueReading = fn(&Tally) -> f64;
+/// The families of all controllers.
+#[derive(Debug)]
+pub(super) struct Controllers {
+    results: IntCounterVec,
+    errors: IntCounterVec,
+    /// A plan that failed is tried again, whatever it failed of: always 0.
+    terminal: IntCounterVec,
+    panics: IntCounterVec,
+    workers: IntGaugeVec,
+    active: IntGaugeVec,
+    times: HistogramVec,
+    queues: Queues,
+}
 
-impl ControllerMetrics {
-    /// The queue is looked at when somebody asks for the page.
-    pub fn of(queue: Arc<Queue>) -> Self {
-        Self { counts: Arc::default(), queue: Some(queue) }
+#[derive(Debug)]
+struct Queues {
+    depth: IntGaugeVec,
+    adds: IntCounterVec,
+    retries: IntCounterVec,
+    waited: HistogramVec,
+    worked: HistogramVec,
+    unfinished: GaugeVec,
+    longest: GaugeVec,
+    /// What is looked at when the page is asked for.
+    all: Mutex<BTreeMap<&'static str, Arc<Queue>>>,
+}
+
+impl Controllers {
+    pub fn new(registry: &Registry) -> Self {
+        Self {
+            results: catalog::RECONCILES.counters(registry),
+            errors: catalog::RECONCILE_ERRORS.counters(registry),
+            terminal: catalog::TERMINAL_ERRORS.counters(registry),
+            panics: catalog::RECONCILE_PANICS.counters(registry),
+            workers: catalog::WORKERS.gauges(registry),
+            active: catalog::ACTIVE_WORKERS.gauges(registry),
+            times: catalog::RECONCILE_TIME.histograms(registry, TURNS),
+            queues: Queues {
+                depth: catalog::QUEUE_DEPTH.gauges(registry),
+                adds: catalog::QUEUE_ADDS.counters(registry),
+                retries: catalog::QUEUE_RETRIES.counters(registry),
+                waited: catalog::QUEUE_WAIT.histograms(registry, QUEUES),
+                worked: catalog::QUEUE_WORK.histograms(registry, QUEUES),
+                unfinished: catalog::QUEUE_UNFINISHED.times(registry),
+                longest: catalog::QUEUE_LONGEST.times(registry),
+                all: Mutex::default(),
+            },
+        }
     }
 
+    /// Everything of the controller is on the page from now on, also what has not happened yet.
+    pub fn add(&self, name: &'static str, queue: &Arc<Queue>) -> ControllerMetrics {
+        for result in ResultLabel::ALL {
+            self.results.with_label_values(&[name, result.text()]);
+        }
+        self.terminal.with_label_values(&[name]);
+        self.queues.add(name, queue);
+        ControllerMetrics {
+            name,
+            results: self.results.clone(),
+            errors: self.errors.with_label_values(&[name]),
+            panics: self.panics.with_label_values(&[name]),
+            workers: self.workers.with_label_values(&[name]),
+            active: self.active.with_label_values(&[name]),
+            times: self.times.with_label_values(&[name]),
+        }
+    }
+
+    pub fn look_at_queues(&self) {
+        self.queues.look();
+    }
+}
+
+impl Queues {
+    fn add(&self, name: &'static str, queue: &Arc<Queue>) {
+        let labels = [name, name];
+        queue.measure(QueueMetrics {
+            adds: self.adds.with_label_values(&labels),
+            retries: self.retries.with_label_values(&labels),
+            waited: self.waited.with_label_values(&labels),
+            worked: self.worked.with_label_values(&labels),
+        });
+        lock(&self.all).insert(name, Arc::clone(queue));
+    }
+
+    fn look(&self) {
+        for (name, queue) in lock(&self.all).iter() {
+            let (labels, load) = ([name, name], queue.load());
+            self.depth.with_label_values(&labels).set(signed(load.depth));
+            self.unfinished.with_label_values(&labels).set(load.unfinished.as_secs_f64());
+            self.longest.with_label_values(&labels).set(load.longest.as_secs_f64());
+        }
+    }
+}
+
+impl ControllerMetrics {
     pub fn workers(&self, workers: usize) {
-        lock(&self.counts).workers = workers;
+        self.workers.set(signed(workers));
     }
 
     pub fn busy(&self) {
-        lock(&self.counts).active += 1;
+        self.active.inc();
     }
 
     pub fn idle(&self, took: Duration, result: ResultLabel) {
-        let mut counts = lock(&self.counts);
-        counts.active = counts.active.saturating_sub(1);
-        *counts.results.entry(result).or_default() += 1;
-        counts.times.add(took);
+        self.active.dec();
+        self.results.with_label_values(&[self.name, result.text()]).inc();
+        if result == ResultLabel::Error {
+            self.errors.inc();
+        }
+        self.times.observe(took.as_secs_f64());
     }
 
     pub fn panicked(&self) {
-        lock(&self.counts).panics += 1;
+        self.panics.inc();
     }
 }
 
@@ -73,73 +169,6 @@ impl ResultLabel {
             Self::Error => "error",
             Self::Requeue => "requeue",
             Self::RequeueAfter => "requeue_after",
-        }
-    }
-}
-
-type All = BTreeMap<&'static str, ControllerMetrics>;
-
-pub fn render(all: &All, page: &mut Page) {
-    let total = "controller_runtime_reconcile_total";
-    page.family(total);
-    for (name, metrics) in all {
-        for result in ResultLabel::ALL {
-            let labels = format!("controller=\"{name}\",result=\"{}\"", result.text());
-            page.line(total, &labels, lock(&metrics.counts).results.get(&result).copied().unwrap_or(0));
-        }
-    }
-    let plain: [(&str, Reading); 5] = [
-        ("controller_runtime_reconcile_errors_total", |counts| {
-            counts.results.get(&ResultLabel::Error).copied().unwrap_or(0)
-        }),
-        // A plan that failed is tried again, whatever it failed of.
-        ("controller_runtime_terminal_reconcile_errors_total", |_| 0),
-        ("controller_runtime_reconcile_panics_total", |counts| counts.panics),
-        ("controller_runtime_max_concurrent_reconciles", |counts| wide(counts.workers)),
-        ("controller_runtime_active_workers", |counts| wide(counts.active)),
-    ];
-    for (family, read) in plain {
-        page.family(family);
-        for (name, metrics) in all {
-            page.line(family, &format!("controller=\"{name}\""), read(&lock(&metrics.counts)));
-        }
-    }
-    let time = "controller_runtime_reconcile_time_seconds";
-    page.family(time);
-    for (name, metrics) in all {
-        page.histogram(time, &format!("controller=\"{name}\""), &lock(&metrics.counts).times);
-    }
-    queues(all, page);
-}
-
-fn queues(all: &All, page: &mut Page) {
-    let tallies: Vec<(String, Tally)> = all
-        .iter()
-        .filter_map(|(name, metrics)| {
-            Some((format!("name=\"{name}\",controller=\"{name}\""), metrics.queue.as_ref()?.tally()))
-        })
-        .collect();
-    let plain: [(&str, QueueReading); 5] = [
-        ("workqueue_depth", |tally| tally.depth),
-        ("workqueue_adds_total", |tally| tally.adds),
-        ("workqueue_retries_total", |tally| tally.retries),
-        ("workqueue_unfinished_work_seconds", |tally| tally.unfinished),
-        ("workqueue_longest_running_processor_seconds", |tally| tally.longest),
-    ];
-    for (family, read) in plain {
-        page.family(family);
-        for (labels, tally) in &tallies {
-            page.line(family, labels, read(tally));
-        }
-    }
-    let waited: fn(&Tally) -> &Times = |tally| &tally.waited;
-    let worked: fn(&Tally) -> &Times = |tally| &tally.worked;
-    for (family, times) in
-        [("workqueue_queue_duration_seconds", waited), ("workqueue_work_duration_seconds", worked)]
-    {
-        page.family(family);
-        for (labels, tally) in &tallies {
-            page.histogram(family, labels, times(tally));
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::fs;
 
-use super::page::Page;
+use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
+
+use super::catalog::{self, Family, FamilyType};
 
 /// Kernel ticks a second as `/proc` counts them; 100 on every Linux that runs Kubernetes.
 const TICKS: f64 = 100.0;
 const PAGE_BYTES: f64 = 4096.0;
 
-pub fn render(page: &mut Page) {
+/// What the library's own collector does not have is there, too: the limit of the address space, and the network.
+pub fn families() -> Vec<MetricFamily> {
     let read = |file: &str| fs::read_to_string(format!("/proc/{file}")).unwrap_or_default();
     let (stat, limits) = (read("self/stat"), read("self/limits"));
     let (received, sent) = network(&read("self/net/dev"));
@@ -17,27 +20,40 @@ pub fn render(page: &mut Page) {
     // The one that lists them is among them.
     let files = fs::read_dir("/proc/self/fd").ok().map(|all| all.count().saturating_sub(1));
     let numbers = [
-        (
-            "process_cpu_seconds_total",
-            field(&stat, 14).zip(field(&stat, 15)).map(|(own, system)| (own + system) / TICKS),
-        ),
-        ("process_resident_memory_bytes", field(&stat, 24).map(|pages| pages * PAGE_BYTES)),
-        ("process_virtual_memory_bytes", field(&stat, 23)),
-        ("process_virtual_memory_max_bytes", limit(&limits, "Max address space")),
-        ("process_open_fds", files.and_then(|count| u32::try_from(count).ok()).map(f64::from)),
-        ("process_max_fds", limit(&limits, "Max open files")),
-        (
-            "process_start_time_seconds",
-            field(&stat, 22).zip(booted).map(|(ticks, booted)| booted + ticks / TICKS),
-        ),
-        ("process_network_receive_bytes_total", Some(received)),
-        ("process_network_transmit_bytes_total", Some(sent)),
+        (catalog::CPU, field(&stat, 14).zip(field(&stat, 15)).map(|(own, system)| (own + system) / TICKS)),
+        (catalog::RESIDENT_MEMORY, field(&stat, 24).map(|pages| pages * PAGE_BYTES)),
+        (catalog::VIRTUAL_MEMORY, field(&stat, 23)),
+        (catalog::VIRTUAL_MEMORY_MAX, limit(&limits, "Max address space")),
+        (catalog::OPEN_FILES, files.and_then(|count| u32::try_from(count).ok()).map(f64::from)),
+        (catalog::FILES_MAX, limit(&limits, "Max open files")),
+        (catalog::START_TIME, field(&stat, 22).zip(booted).map(|(ticks, booted)| booted + ticks / TICKS)),
+        (catalog::RECEIVED, Some(received)),
+        (catalog::SENT, Some(sent)),
     ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            page.single(name, value);
+    numbers.into_iter().filter_map(|(family, value)| Some(single(&family, value?))).collect()
+}
+
+/// A family of one number.
+fn single(family: &Family, value: f64) -> MetricFamily {
+    let (mut all, mut metric) = (MetricFamily::default(), Metric::default());
+    match family.kind {
+        FamilyType::Counter => {
+            let mut counter = Counter::default();
+            counter.set_value(value);
+            metric.set_counter(counter);
+            all.set_field_type(MetricType::COUNTER);
+        }
+        FamilyType::Gauge | FamilyType::Histogram => {
+            let mut gauge = Gauge::default();
+            gauge.set_value(value);
+            metric.set_gauge(gauge);
+            all.set_field_type(MetricType::GAUGE);
         }
     }
+    all.set_name(family.name.to_owned());
+    all.set_help(family.help.to_owned());
+    all.set_metric(vec![metric]);
+    all
 }
 
 /// As the manual counts them, from 1; the name, which may hold spaces, is the second.

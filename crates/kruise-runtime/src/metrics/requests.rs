@@ -1,54 +1,45 @@
 //! Our requests to the API server, counted where they leave.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
+use prometheus::IntCounterVec;
 use tower::{Layer, Service};
 
-use super::{lock, page::Page};
+/// Stands for the code where there was no answer.
+const NO_ANSWER: &str = "<error>";
 
 /// Counts in front of a client.
 #[derive(Debug, Clone)]
-pub struct CountLayer {
-    pub(super) counts: Arc<Mutex<RequestCounts>>,
-}
+pub struct CountLayer(Counter);
 
 /// A service whose answers are counted.
 #[derive(Debug, Clone)]
 pub struct Counted<S> {
     inner: S,
-    counts: Arc<Mutex<RequestCounts>>,
+    counter: Counter,
 }
 
-#[derive(Debug, Default)]
-pub struct RequestCounts {
-    host: String,
-    /// By code and method; no code where there was no answer.
-    answers: BTreeMap<(Option<u16>, String), u64>,
-}
-
-impl RequestCounts {
+#[derive(Debug, Clone)]
+struct Counter {
+    requests: IntCounterVec,
     /// Whom all requests go to.
-    pub fn to(&mut self, host: &str) {
-        host.clone_into(&mut self.host);
-    }
+    host: Arc<str>,
+}
 
-    pub fn render(&self, page: &mut Page) {
-        let name = "rest_client_requests_total";
-        page.family(name);
-        for ((code, method), count) in &self.answers {
-            let code = code.map_or("<error>".to_owned(), |code| code.to_string());
-            let labels = format!("code=\"{code}\",method=\"{method}\",host=\"{}\"", self.host);
-            page.line(name, &labels, count);
-        }
+impl CountLayer {
+    pub(super) fn new(requests: IntCounterVec, host: &str) -> Self {
+        Self(Counter { requests, host: host.into() })
     }
+}
 
-    fn add(&mut self, code: Option<u16>, method: &Method) {
-        *self.answers.entry((code, method.to_string())).or_default() += 1;
+impl Counter {
+    fn add(&self, code: Option<StatusCode>, method: &Method) {
+        let code = code.as_ref().map_or(NO_ANSWER, StatusCode::as_str);
+        self.requests.with_label_values(&[code, method.as_str(), &self.host]).inc();
     }
 }
 
@@ -56,7 +47,7 @@ impl<S> Layer<S> for CountLayer {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, counts: Arc::clone(&self.counts) }
+        Counted { inner, counter: self.0.clone() }
     }
 }
 
@@ -76,10 +67,9 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (counts, method) = (Arc::clone(&self.counts), request.method().clone());
+        let (counter, method) = (self.counter.clone(), request.method().clone());
         let count = move |answer: &Result<Response<B>, S::Error>| {
-            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            lock(&counts).add(code, &method);
+            counter.add(answer.as_ref().ok().map(Response::status), &method);
         };
         self.inner.call(request).inspect(count).boxed()
     }

@@ -1,13 +1,17 @@
 //! What the webhook server was asked and answered, in numbers: the original's names, and those that its troubleshooting
 //! guide speaks of.
 
-use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::page::{Page, Times};
+use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Registry};
 
-/// One answered question about an object, by what can be told apart.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+use super::catalog;
+use super::register::TURNS;
+
+/// One answered question about an object, by what can be told apart. Each must be one of few: the page has a line for each
+/// combination for as long as the process lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     pub webhook: String,
     pub operation: &'static str,
@@ -15,86 +19,73 @@ pub struct Admission {
     pub allowed: Allowed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowed {
     Yes,
     No,
 }
 
-#[derive(Debug, Default)]
-pub struct WebhookCounts {
-    /// By path and code.
-    answers: BTreeMap<(String, u16), u64>,
-    paths: BTreeMap<String, Path>,
-    admissions: BTreeMap<Admission, u64>,
-    panics: u64,
+#[derive(Debug)]
+pub(super) struct Webhooks {
+    answers: IntCounterVec,
+    in_flight: IntGaugeVec,
+    latency: HistogramVec,
+    duration: HistogramVec,
+    admissions: IntCounterVec,
+    panics: IntCounter,
+    /// Of all paths.
+    unanswered: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Path {
-    times: Times,
-    in_flight: u64,
-}
-
-impl WebhookCounts {
-    pub fn show(&mut self, path: &str) {
-        for code in [200, 500] {
-            self.answers.entry((path.to_owned(), code)).or_default();
+impl Webhooks {
+    pub fn new(registry: &Registry) -> Self {
+        Self {
+            answers: catalog::WEBHOOK_REQUESTS.counters(registry),
+            in_flight: catalog::WEBHOOK_IN_FLIGHT.gauges(registry),
+            latency: catalog::WEBHOOK_LATENCY.histograms(registry, TURNS),
+            duration: catalog::ADMISSION_DURATION.histograms(registry, TURNS),
+            admissions: catalog::ADMISSIONS.counters(registry),
+            panics: catalog::WEBHOOK_PANICS.counter(registry),
+            unanswered: AtomicU64::new(0),
         }
-        self.paths.entry(path.to_owned()).or_default();
     }
 
-    pub fn asked(&mut self, path: &str) {
-        self.paths.entry(path.to_owned()).or_default().in_flight += 1;
-    }
-
-    pub fn answered(&mut self, path: &str, code: u16, took: Duration) {
-        *self.answers.entry((path.to_owned(), code)).or_default() += 1;
-        let counts = self.paths.entry(path.to_owned()).or_default();
-        counts.in_flight = counts.in_flight.saturating_sub(1);
-        counts.times.add(took);
-    }
-
-    pub fn admitted(&mut self, admission: Admission) {
-        *self.admissions.entry(admission).or_default() += 1;
-    }
-
-    pub fn panicked(&mut self) {
-        self.panics += 1;
-    }
-
-    pub fn in_flight(&self) -> u64 {
-        self.paths.values().map(|path| path.in_flight).sum()
-    }
-
-    pub fn render(&self, page: &mut Page) {
-        page.family("controller_runtime_webhook_requests_total");
-        for ((path, code), count) in &self.answers {
-            let labels = format!("code=\"{code}\",webhook=\"{path}\"");
-            page.line("controller_runtime_webhook_requests_total", &labels, count);
+    /// Histograms appear with the first request, as in the original: forty lines each for every path would be most of the page.
+    pub fn show(&self, path: &str) {
+        for code in ["200", "500"] {
+            self.answers.with_label_values(&[path, code]);
         }
-        page.family("controller_runtime_webhook_requests_in_flight");
-        for (path, counts) in &self.paths {
-            let labels = format!("webhook=\"{path}\"");
-            page.line("controller_runtime_webhook_requests_in_flight", &labels, counts.in_flight);
+        self.in_flight.with_label_values(&[path]);
+    }
+
+    pub fn asked(&self, path: &str) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.with_label_values(&[path]).inc();
+    }
+
+    pub fn answered(&self, path: &str, code: u16, took: Duration) {
+        self.unanswered.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.with_label_values(&[path]).dec();
+        self.answers.with_label_values(&[path, &code.to_string()]).inc();
+        for times in [&self.latency, &self.duration] {
+            times.with_label_values(&[path]).observe(took.as_secs_f64());
         }
-        for family in
-            ["controller_runtime_webhook_latency_seconds", "kruise_webhook_admission_duration_seconds"]
-        {
-            page.family(family);
-            for (path, counts) in &self.paths {
-                page.histogram(family, &format!("webhook=\"{path}\""), &counts.times);
-            }
-        }
-        page.family("kruise_webhook_admission_requests_total");
-        for (one, count) in &self.admissions {
-            let allowed = one.allowed == Allowed::Yes;
-            let labels = format!(
-                "webhook=\"{}\",operation=\"{}\",resource=\"{}\",allowed=\"{allowed}\"",
-                one.webhook, one.operation, one.resource
-            );
-            page.line("kruise_webhook_admission_requests_total", &labels, count);
-        }
-        page.single("controller_runtime_webhook_panics_total", self.panics);
+    }
+
+    pub fn admitted(&self, admission: Admission) {
+        let Admission { webhook, operation, resource, allowed } = admission;
+        let allowed = match allowed {
+            Allowed::Yes => "true",
+            Allowed::No => "false",
+        };
+        self.admissions.with_label_values(&[webhook.as_str(), operation, &resource, allowed]).inc();
+    }
+
+    pub fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    pub fn unanswered(&self) -> u64 {
+        self.unanswered.load(Ordering::Relaxed)
     }
 }

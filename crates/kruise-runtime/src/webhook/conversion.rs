@@ -1,9 +1,13 @@
 //! ConversionReview, v1 and v1beta1. One object that cannot be converted fails the review with its name and reason; the
 //! API server wants all or none.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::intake::is_light;
 use super::review;
 
 const KIND: &str = "ConversionReview";
@@ -14,38 +18,51 @@ pub type Convert = fn(Value, &str) -> Result<Value, String>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     desired_api_version: String,
-    #[serde(default)]
-    objects: Vec<Value>,
+    /// As text: one tree at a time.
+    #[serde(borrow, default)]
+    objects: Vec<&'a RawValue>,
 }
 
-/// Answers the body of a review; `Err` says why it is none.
-pub(super) fn answer(body: &[u8], convert: Convert) -> Result<Value, String> {
-    let (api_version, request): (String, Request) = review::read(body, KIND, &VERSIONS)?;
-    let wanted = request.desired_api_version;
-    let converted: Result<Vec<Value>, String> = request
-        .objects
-        .into_iter()
-        .map(|object| {
-            let name = named(&object);
-            convert(object, &wanted)
-                .map_err(|error| format!("{name} cannot be converted to {wanted}: {error}"))
-        })
-        .collect();
-    let response = match converted {
-        Ok(objects) => {
-            json!({"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": objects})
+/// Answers the body of a review, as JSON; `Err` says why it is none.
+pub(super) fn answer(body: &[u8], convert: Convert) -> Result<String, String> {
+    let (api_version, request): (String, Request<'_>) = review::read(body, KIND, &VERSIONS)?;
+    let size = request.objects.iter().map(|text| text.get().len() + 1).sum::<usize>() + 1_024;
+    // Written once: of a long list there is one copy.
+    let mut out = String::with_capacity(size);
+    let (api_version, uid) = (json!(api_version), json!(request.uid));
+    write!(
+        out,
+        r#"{{"apiVersion":{api_version},"kind":"{KIND}","response":{{"uid":{uid},"convertedObjects":["#
+    )
+    .map_err(|error| error.to_string())?;
+    let before = out.len();
+    let result = match all(&request.objects, &request.desired_api_version, convert, &mut out) {
+        Ok(()) => json!({"status": "Success"}),
+        Err(message) => {
+            out.truncate(before);
+            json!({"status": "Failure", "message": message, "reason": "BadRequest", "code": 400})
         }
-        Err(message) => json!({
-            "uid": request.uid,
-            "result": {"status": "Failure", "message": message, "reason": "BadRequest", "code": 400},
-            "convertedObjects": [],
-        }),
     };
-    Ok(json!({"apiVersion": api_version, "kind": KIND, "response": response}))
+    write!(out, r#"],"result":{result}}}}}"#).map_err(|error| error.to_string())?;
+    Ok(out)
+}
+
+/// Writes the converted objects with commas between them; `Err` names the one that cannot be converted.
+fn all(objects: &[&RawValue], wanted: &str, convert: Convert, out: &mut String) -> Result<(), String> {
+    for (place, text) in objects.iter().enumerate() {
+        is_light(text.get())?;
+        let object: Value = serde_json::from_str(text.get()).map_err(|error| error.to_string())?;
+        let name = named(&object);
+        let converted = convert(object, wanted)
+            .map_err(|error| format!("{name} cannot be converted to {wanted}: {error}"))?;
+        let comma = if place == 0 { "" } else { "," };
+        write!(out, "{comma}{converted}").map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 fn named(object: &Value) -> String {
@@ -70,7 +87,7 @@ mod tests {
             "apiVersion": api_version, "kind": "ConversionReview",
             "request": {"uid": "u1", "desiredAPIVersion": "g/v2", "objects": objects},
         });
-        answer(review.to_string().as_bytes(), convert)
+        answer(review.to_string().as_bytes(), convert).map(|text| serde_json::from_str(&text).unwrap())
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The envelope that questions of both sorts come in: a kind, a version, a request.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound = "R: DeserializeOwned")]
+#[serde(rename_all = "camelCase")]
 struct Review<R> {
     #[serde(default)]
     api_version: String,
@@ -14,8 +13,8 @@ struct Review<R> {
 }
 
 /// The version of the question, and what is asked; `Err` says why it is none.
-pub(super) fn read<R: DeserializeOwned>(
-    body: &[u8],
+pub(super) fn read<'a, R: Deserialize<'a>>(
+    body: &'a [u8],
     kind: &str,
     versions: &[&str],
 ) -> Result<(String, R), String> {

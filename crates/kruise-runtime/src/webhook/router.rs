@@ -4,24 +4,23 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value;
+use kruise_core::admission::{Answer, Request};
 use tokio::time::Instant;
 
-use super::admission::{self, Answer, Asker, Request};
+use super::admission::{self, Asker};
 use super::conversion::{self, Convert};
+use super::intake::{Held, Intake};
 use crate::metrics::{Admission, Allowed, Metrics};
 
-/// An object is at most 1.5 MiB (etcd), a review holds two and what surrounds them; the original's bound.
+/// The API server takes requests of at most 3 MiB, a review holds two objects and what surrounds them; the original's bound.
 const ADMISSION_BYTES_MAX: usize = 7 << 20;
-/// A list is converted in one review: 5,000 objects of 12 KiB.
-const CONVERSION_BYTES_MAX: usize = 64 << 20;
+/// A page of a list may be converted in one review: 500 objects of 16 KiB.
+const CONVERSION_BYTES_MAX: usize = 8 << 20;
 
 /// The usual number for a caller that did not wait for its answer.
 const HUNG_UP: u16 = 499;
@@ -29,51 +28,72 @@ const HUNG_UP: u16 = 499;
 /// Answers one admission request.
 pub type Handler = Arc<dyn Fn(Request) -> BoxFuture<'static, Answer> + Send + Sync>;
 
+/// A path and who answers there.
+pub struct Route {
+    pub path: String,
+    /// Plurals that are asked about there; the counts tell no others apart, or whoever reaches the port could make more of
+    /// them without end.
+    pub resources: Vec<&'static str>,
+    pub handler: Handler,
+}
+
+/// The count of resources that a path does not expect.
+const OTHER: &str = "other";
+
 /// The paths of the server.
 pub struct Webhooks {
     router: Router,
-    metrics: Arc<Metrics>,
+    with: With,
     paths: Vec<String>,
+}
+
+/// What answering a review needs.
+#[derive(Clone)]
+struct With {
+    metrics: Arc<Metrics>,
+    intake: Intake,
 }
 
 impl Webhooks {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         let router = Router::new().route("/healthz", get(async || "ok"));
-        Self { router, metrics, paths: Vec::new() }
+        Self { router, with: With { metrics, intake: Intake::default() }, paths: Vec::new() }
     }
 
     #[must_use]
-    pub fn admission(mut self, path: &str, handler: Handler) -> Self {
-        let (metrics, name) = (Arc::clone(&self.metrics), path.to_owned());
-        metrics.webhook(path);
+    pub fn admission(mut self, route: Route) -> Self {
+        let with = self.with.clone();
+        with.metrics.webhook(&route.path);
+        let path = route.path.clone();
+        let route = Arc::new(route);
         let answer = move |request: axum::extract::Request| {
-            let (metrics, name, handler) = (Arc::clone(&metrics), name.clone(), Arc::clone(&handler));
+            let (with, route) = (with.clone(), Arc::clone(&route));
             async move {
-                let asked = Asked::new(&metrics, &name);
-                let (asker, answer) = admit(request, &handler, &metrics).await;
+                let asked = Asked::new(&with.metrics, &route.path);
+                let ((asker, answer), held) = admit(request, &route.handler, &with).await;
                 let allowed = if answer.denial.is_none() { Allowed::Yes } else { Allowed::No };
-                let code = answer.code();
-                let response = json(&answer.review(&asker));
-                let Asker { resource, operation, .. } = asker;
-                metrics.admitted(Admission { webhook: name.clone(), operation, resource, allowed });
-                asked.answered(code);
+                let response = json(admission::review(&answer, &asker).to_string(), held);
+                let resource = route.label(&asker.resource).to_owned();
+                let (webhook, operation) = (route.path.clone(), asker.operation);
+                with.metrics.admitted(Admission { webhook, operation, resource, allowed });
+                asked.answered(answer.code());
                 response
             }
         };
-        self.router = self.router.route(path, post(answer));
-        self.paths.push(path.to_owned());
+        self.router = self.router.route(&path, post(answer));
+        self.paths.push(path);
         self
     }
 
     #[must_use]
     pub fn conversion(mut self, path: &str, convert: Convert) -> Self {
-        let (metrics, name) = (Arc::clone(&self.metrics), path.to_owned());
-        metrics.webhook(path);
+        let (with, name) = (self.with.clone(), path.to_owned());
+        with.metrics.webhook(path);
         let answer = move |request: axum::extract::Request| {
-            let (metrics, name) = (Arc::clone(&metrics), name.clone());
+            let (with, name) = (with.clone(), name.clone());
             async move {
-                let asked = Asked::new(&metrics, &name);
-                let answer = converted(request, convert, &metrics).await;
+                let asked = Asked::new(&with.metrics, &name);
+                let answer = converted(request, convert, &with).await;
                 asked.answered(answer.status().as_u16());
                 answer
             }
@@ -90,6 +110,13 @@ impl Webhooks {
 
     pub fn into_router(self) -> Router {
         self.router
+    }
+}
+
+impl Route {
+    /// What the counts call a resource.
+    fn label<'a>(&self, plural: &'a str) -> &'a str {
+        if plural.is_empty() || self.resources.contains(&plural) { plural } else { OTHER }
     }
 }
 
@@ -119,65 +146,61 @@ impl Drop for Asked<'_> {
 }
 
 /// The codes are inside the review, the HTTP answer is always a success, as with the original's library.
-async fn admit(request: axum::extract::Request, handler: &Handler, metrics: &Metrics) -> (Asker, Answer) {
-    let body = match body(request, ADMISSION_BYTES_MAX).await {
-        Ok(body) => body,
-        Err((code, message)) => return (Asker::unknown(), Answer::denied(code, message)),
+async fn admit(request: axum::extract::Request, handler: &Handler, with: &With) -> ((Asker, Answer), Held) {
+    let refused = |(code, message)| ((Asker::unknown(), Answer::denied(code, message)), Held::default());
+    let taken = match with.intake.take(request, ADMISSION_BYTES_MAX).await {
+        Ok(taken) => taken,
+        Err(refusal) => return refused(refusal),
     };
-    let (asker, question) = match admission::read(&body) {
-        Ok(read) => read,
-        Err(message) => return (Asker::unknown(), Answer::denied(400, message)),
-    };
-    let answer = AssertUnwindSafe(async { handler(question).await }).catch_unwind().await;
-    let answer = answer.unwrap_or_else(|_| {
-        metrics.webhook_panicked();
-        Answer::denied(500, "the webhook failed inside; its log says where")
-    });
-    (asker, answer)
-}
-
-async fn converted(request: axum::extract::Request, convert: Convert, metrics: &Metrics) -> Response {
-    let body = match body(request, CONVERSION_BYTES_MAX).await {
-        Ok(body) => body,
-        Err((code, message)) => {
-            return (StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST), message).into_response();
-        }
-    };
-    match std::panic::catch_unwind(|| conversion::answer(&body, convert)) {
-        Ok(Ok(review)) => json(&review),
-        Ok(Err(message)) => (StatusCode::BAD_REQUEST, message).into_response(),
-        Err(_) => {
+    let (body, handler, metrics) = (taken.body.clone(), Arc::clone(handler), Arc::clone(&with.metrics));
+    let work = async move {
+        let (asker, question) = match admission::read(&body) {
+            Ok(read) => read,
+            Err(message) => return (Asker::unknown(), Answer::denied(400, message)),
+        };
+        let answer = AssertUnwindSafe(async { handler(question).await }).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|_| {
             metrics.webhook_panicked();
-            (StatusCode::INTERNAL_SERVER_ERROR, "the webhook failed inside").into_response()
-        }
+            Answer::denied(500, "the webhook failed inside; its log says where")
+        });
+        (asker, answer)
+    };
+    with.intake.work(taken, work).await.unwrap_or_else(refused)
+}
+
+async fn converted(request: axum::extract::Request, convert: Convert, with: &With) -> Response {
+    let refused = |(code, message): (u16, String)| {
+        (StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST), message).into_response()
+    };
+    let taken = match with.intake.take(request, CONVERSION_BYTES_MAX).await {
+        Ok(taken) => taken,
+        Err(refusal) => return refused(refusal),
+    };
+    let (body, metrics) = (taken.body.clone(), Arc::clone(&with.metrics));
+    let work = async move {
+        std::panic::catch_unwind(|| conversion::answer(&body, convert))
+            .map_err(|_| metrics.webhook_panicked())
+    };
+    match with.intake.convert(taken, work).await {
+        Ok((Ok(Ok(review)), held)) => json(review, held),
+        Ok((Ok(Err(message)), _)) => (StatusCode::BAD_REQUEST, message).into_response(),
+        Ok((Err(()), _)) => (StatusCode::INTERNAL_SERVER_ERROR, "the webhook failed inside").into_response(),
+        Err(refusal) => refused(refusal),
     }
 }
 
-async fn body(request: axum::extract::Request, bytes_max: usize) -> Result<Bytes, (u16, String)> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if kind.is_none_or(|kind| !kind.starts_with("application/json")) {
-        return Err((400, format!("content type {}: send application/json", kind.unwrap_or("missing"))));
-    }
-    let read = to_bytes(request.into_body(), bytes_max).await;
-    let read = read.map_err(|error| {
-        // The library tells a body that is too long from one that broke off only in the cause's text.
-        if std::error::Error::source(&error).is_some_and(|cause| cause.to_string().contains("length limit")) {
-            (413, format!("a body may have {bytes_max} bytes"))
-        } else {
-            (400, format!("the body was not read: {error}"))
-        }
-    })?;
-    if read.is_empty() { Err((400, "the body is empty".to_owned())) } else { Ok(read) }
-}
-
-fn json(value: &Value) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], Body::from(value.to_string())).into_response()
+fn json(text: String, held: Held) -> Response {
+    let length = text.len();
+    let headers =
+        [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_LENGTH, length.to_string())];
+    (headers, held.answer(text)).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::body::{Body, to_bytes};
     use axum::http;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tower::ServiceExt;
 
     use super::*;
@@ -192,7 +215,8 @@ mod tests {
             .boxed()
         });
         let webhooks = Webhooks::new(Arc::clone(&metrics));
-        (webhooks.admission("/validate", handler).conversion("/convert", |object, _| Ok(object)), metrics)
+        let route = Route { path: "/validate".into(), resources: vec!["things"], handler };
+        (webhooks.admission(route).conversion("/convert", |object, _| Ok(object)), metrics)
     }
 
     async fn post_to(path: &str, content_type: &str, text: impl Into<Body>) -> (StatusCode, Value, String) {
@@ -206,8 +230,12 @@ mod tests {
     }
 
     fn question(name: &str) -> String {
+        question_about("things", name)
+    }
+
+    fn question_about(resource: &str, name: &str) -> String {
         let kind = json!({"group": "g", "version": "v1", "kind": "Thing"});
-        let request = json!({"uid": "u", "operation": "CREATE", "name": name, "kind": kind, "resource": {"resource": "things"}, "object": {}});
+        let request = json!({"uid": "u", "operation": "CREATE", "name": name, "kind": kind, "resource": {"resource": resource}, "object": {}});
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
             .to_string()
     }
@@ -225,10 +253,19 @@ mod tests {
             "controller_runtime_webhook_latency_seconds_count{webhook=\"/validate\"} 1",
             "kruise_webhook_admission_duration_seconds_count{webhook=\"/validate\"} 1",
             // install/T24: the names that the troubleshooting guide has.
-            "kruise_webhook_admission_requests_total{webhook=\"/validate\",operation=\"CREATE\",resource=\"things\",allowed=\"true\"} 1",
+            "kruise_webhook_admission_requests_total{allowed=\"true\",operation=\"CREATE\",resource=\"things\",webhook=\"/validate\"} 1",
         ] {
             assert!(page.lines().any(|found| found == other), "{other} is not in {page}");
         }
+    }
+
+    /// Labels are a closed set, whatever is sent.
+    #[tokio::test]
+    async fn resource_that_a_path_does_not_expect_is_counted_as_other() {
+        let (_, _, page) = post_to("/validate", "application/json", question_about("x\"y", "web")).await;
+
+        let line = "kruise_webhook_admission_requests_total{allowed=\"true\",operation=\"CREATE\",resource=\"other\",webhook=\"/validate\"} 1";
+        assert!(page.lines().any(|found| found == line), "{page}");
     }
 
     #[tokio::test]

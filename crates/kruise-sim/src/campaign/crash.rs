@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 
 use super::{Progress, Story, shrink, side_by_side};
+use crate::kinds;
 use crate::world::faults::{Blow, Plan};
-use crate::world::scenario::{self, Scenario};
+use crate::world::scenario::Scenario;
 use crate::world::{Flags, Lease, Outcome, Run};
 
 /// The seed of all crash runs.
@@ -52,7 +53,7 @@ struct Calm {
 impl Crashes {
     /// At every write of every scenario.
     pub fn all(lease: Lease) -> Vec<Self> {
-        scenario::all().into_iter().map(|scenario| Self { scenario, lease, one_in: 1 }).collect()
+        kinds::scenarios().into_iter().map(|scenario| Self { scenario, lease, one_in: 1 }).collect()
     }
 }
 

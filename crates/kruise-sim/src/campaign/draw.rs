@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use crate::kinds::workload::{self, Workload};
+use crate::kinds::{self, SimulatedKind, cloneset, statefulset};
 use crate::kubelet::Behaviour;
 use crate::rng::Rng;
 use crate::server::Landing;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
-use crate::world::scenario::{self, Kind, Scenario};
+use crate::world::scenario::Scenario;
 use crate::world::{Lease, Run};
 
 /// Faults come within this time; scenarios last about as long.
@@ -24,22 +26,76 @@ const WATCHED: [&str; 4] = ["pods", "clonesets", "statefulsets", "controllerrevi
 /// One of so many runs loses connections.
 const BROKEN: u64 = 4;
 
+/// Kinds that were there when the first seeds were drawn: seeds that have found something stay what they are.
+const FIRST: [(&SimulatedKind, &Workload); 2] =
+    [(&cloneset::KIND, &cloneset::WORKLOAD), (&statefulset::KIND, &statefulset::WORKLOAD)];
+
+/// One of so many runs has a scenario of another kind.
+const OTHERS: u64 = 3;
+
 /// The run of this seed.
 pub fn draw(seed: u64) -> Run {
+    let (mut run, mut rng) = contended(seed);
+    if run.plan.is_taken_back() {
+        return run;
+    }
+    if rng.one_in(SHARE) {
+        let turn = network(&mut rng);
+        run.plan.faults.push(at_some_time(turn, &mut rng));
+    }
+    if !rng.one_in(OTHERS) {
+        return run;
+    }
+    if let Some(scenario) = other(&mut rng) {
+        let plurals: Vec<&str> =
+            scenario.objects.iter().map(|(target, _)| target.resource.plural()).collect();
+        if let (true, Some(plural)) = (rng.one_in(2), rng.pick(&plurals)) {
+            let lasts = Duration::from_millis(1 + rng.below(30_000));
+            run.plan.faults.push(at_some_time(Turn::Hold(plural, lasts), &mut rng));
+        }
+        run.scenario = scenario;
+    }
+    run
+}
+
+/// Faults that came later: reads that take time, watches that are late, silence, a restored backup.
+fn network(rng: &mut Rng) -> Turn {
+    let (by, lasts) =
+        (Duration::from_millis(rng.below(20_000)), Duration::from_millis(1 + rng.below(60_000)));
+    match rng.below(5) {
+        0 | 1 => Turn::Late(rng.pick(&WATCHED).copied().unwrap_or("pods"), by, lasts),
+        2 => Turn::SlowReads(by, lasts),
+        3 => Turn::Silence(lasts),
+        _ => Turn::Restore(by),
+    }
+}
+
+/// Of any kind but the first ones.
+fn other(rng: &mut Rng) -> Option<Scenario> {
+    let is_first = |kind: &SimulatedKind| FIRST.iter().any(|(first, _)| *first == kind);
+    let kinds: Vec<_> = kinds::ALL.into_iter().filter(|kind| !is_first(kind)).collect();
+    let kind = rng.pick(&kinds)?;
+    match kind.random {
+        Some(random) if rng.one_in(3) => Some(random(rng)),
+        Some(_) | None => rng.pick(&(kind.scenarios)()).cloned(),
+    }
+}
+
+/// The same of the first kinds.
+fn contended(seed: u64) -> (Run, Rng) {
     let (mut run, mut rng) = lonely(seed);
     if !run.plan.is_taken_back() && rng.one_in(SHARE) {
         run.lease = Lease::Contended;
         run.plan.faults.push(Fault::AtWrite(1 + rng.below(WRITES), Blow::HandOver));
     }
-    run
+    (run, rng)
 }
 
 /// The same without a second manager that stands by from the beginning.
 pub(super) fn lonely(seed: u64) -> (Run, Rng) {
     let (mut run, mut rng) = usual(seed);
-    let kind = run.scenario.kind;
     if run.plan.is_taken_back() {
-        run.plan.faults.iter_mut().for_each(|fault| rework(fault, kind, &mut rng));
+        run.plan.faults.iter_mut().for_each(|fault| rework(fault, &mut rng));
         return (run, rng);
     }
     if rng.one_in(BROKEN) {
@@ -47,18 +103,18 @@ pub(super) fn lonely(seed: u64) -> (Run, Rng) {
         run.plan.faults.extend((0..count).map(|_| connection(&mut rng)));
     }
     if rng.one_in(SHARE) {
-        let turn = Turn::Rework(kind, rng.draw(), Duration::from_millis(1 + rng.below(60_000)));
+        let turn = Turn::Rework(rng.draw(), Duration::from_millis(1 + rng.below(60_000)));
         run.plan.faults.push(at_some_time(turn, &mut rng));
     }
     (run, rng)
 }
 
 /// Every second edit is one of a template or of ordinals.
-fn rework(fault: &mut Fault, kind: Kind, rng: &mut Rng) {
+fn rework(fault: &mut Fault, rng: &mut Rng) {
     if let Fault::AtTime(_, turn @ Turn::Edit(_, _)) = fault
         && rng.one_in(2)
     {
-        *turn = Turn::Rework(kind, rng.draw(), turn.lasts());
+        *turn = Turn::Rework(rng.draw(), turn.lasts());
     }
 }
 
@@ -88,7 +144,7 @@ fn connection(rng: &mut Rng) -> Fault {
 /// The first part of that.
 pub(super) fn simple(seed: u64) -> (Run, Rng) {
     let mut rng = Rng::new(seed ^ 0x5eed);
-    let scenario = if rng.one_in(3) { scenario::random(&mut rng) } else { known(&mut rng) };
+    let scenario = if rng.one_in(3) { random(&mut rng) } else { known(&mut rng) };
     let count = 1 + rng.below(5);
     let faults = (0..count).map(|_| fault(&mut rng)).collect();
     (Run::new(scenario, seed, Plan { faults }), rng.fork())
@@ -120,9 +176,14 @@ fn at_some_time(turn: Turn, rng: &mut Rng) -> Fault {
 }
 
 fn known(rng: &mut Rng) -> Scenario {
-    let kind = rng.pick(&[Kind::CloneSet, Kind::StatefulSet]).copied().unwrap_or(Kind::CloneSet);
-    let name = rng.pick(&scenario::NAMES).copied().unwrap_or("create");
-    scenario::scenario(kind, name)
+    let (kind, workload) = rng.pick(&FIRST).copied().unwrap_or(FIRST[0]);
+    let name = rng.pick(&workload::NAMES).copied().unwrap_or("create");
+    workload::scenario(kind, workload, name)
+}
+
+fn random(rng: &mut Rng) -> Scenario {
+    let (kind, workload) = if rng.one_in(2) { FIRST[0] } else { FIRST[1] };
+    workload::random(kind, workload, rng)
 }
 
 fn fault(rng: &mut Rng) -> Fault {

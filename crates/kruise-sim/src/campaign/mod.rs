@@ -92,7 +92,7 @@ fn side_by_side<T: Send>(work: &(impl Fn() -> T + Sync)) -> Vec<T> {
 
 /// How a run is called in a replay command: `CloneSet/in-place`.
 pub fn title(run: &Run) -> String {
-    format!("{}/{}", run.scenario.kind.word(), run.scenario.name)
+    run.scenario.title()
 }
 
 #[cfg(test)]

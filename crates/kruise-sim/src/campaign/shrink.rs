@@ -52,11 +52,14 @@ impl fmt::Display for Story {
         for fault in &self.faults {
             writeln!(out, "  {fault}")?;
         }
-        let skipped = self.log.len().saturating_sub(LINES);
+        // Leases and events are courtesy, and many; the replay shows them.
+        let is_courtesy = |line: &&String| line.contains(" leases ") || line.contains(" create events ");
+        let log: Vec<&String> = self.log.iter().filter(|line| !is_courtesy(line)).collect();
+        let skipped = log.len().saturating_sub(LINES);
         if skipped > 0 {
             writeln!(out, "  … {skipped} writes before")?;
         }
-        for line in self.log.iter().skip(skipped) {
+        for line in log.into_iter().skip(skipped) {
             let end = line.char_indices().nth(WIDTH).map_or(line.len(), |(position, _)| position);
             writeln!(out, "  {}", line.get(..end).unwrap_or(line))?;
         }

@@ -1,17 +1,15 @@
 use std::time::Duration;
 
 use super::*;
+use crate::kinds::tests::{CLONES, SETS, scenario};
+use crate::kinds::workload::replicas;
 use crate::server::Landing;
 use crate::world::faults::{Blow, Fault, Grace, Plan, Turn};
-use crate::world::scenario::{Kind, Step, scenario};
+use crate::world::scenario::Step;
 use crate::world::{Flags, Lease};
 
 fn survives_all(name: &'static str, lease: Lease) {
-    let crashes = [Kind::CloneSet, Kind::StatefulSet].map(|kind| Crashes {
-        scenario: scenario(kind, name),
-        lease,
-        one_in: 1,
-    });
+    let crashes = [CLONES, SETS].map(|kind| Crashes { scenario: scenario(kind, name), lease, one_in: 1 });
 
     let (points, stories) = crash_everywhere(crashes.to_vec(), &Progress::default(), &Flags::default());
 
@@ -54,14 +52,14 @@ fn runs_with_drawn_faults_repeat_themselves() {
 /// A plan with one fault that matters and one that does not shrinks to the one that matters: here none does.
 #[test]
 fn shrinking_keeps_what_a_failure_needs() {
-    let mut run = Run::new(scenario(Kind::CloneSet, "create"), 1, Plan::default());
+    let mut run = Run::new(scenario(CLONES, "create"), 1, Plan::default());
     run.plan.faults = [Blow::CrashBefore, Blow::AnswerLost]
         .into_iter()
         .enumerate()
         .map(|(at, blow)| Fault::AtWrite(2 + u64::try_from(at).unwrap(), blow))
         .collect();
     // A scenario that can never reach its goal fails without any fault.
-    run.scenario.steps.push(Step::Edit(crate::world::scenario::replicas(9)));
+    run.scenario.steps.push(Step::Edit(replicas(9)));
 
     let story = shrink(&run, &Flags::default());
 
@@ -79,7 +77,7 @@ fn ends_well(run: &Run, flags: &Flags) {
 #[test]
 fn sm_27_late_writes_restart_nothing_that_serves() {
     let flags = Flags::default();
-    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+    for kind in [CLONES, SETS] {
         let calm = Run::new(scenario(kind, "rollback"), 255, Plan::default()).go(&flags);
         assert!(calm.writes > 15, "{} writes", calm.writes);
         for write in 1..=calm.writes {
@@ -96,7 +94,7 @@ fn sm_71_late_write_of_a_broken_connection_takes_no_second_pod_out_of_service() 
     /// The user asks for another pod than the one that is updated first.
     const SEED: u64 = 3;
     let flags = Flags::default();
-    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+    for kind in [CLONES, SETS] {
         let mut deletion = scenario(kind, "in-place");
         deletion.steps.truncate(2);
         deletion.steps.extend([Step::Wait(Duration::from_millis(60)), Step::SpecifyDelete, Step::Settle]);
@@ -127,7 +125,7 @@ fn is_counted(line: &str) -> bool {
 fn sm_71_broken_connection_is_waited_for_and_a_refused_one_is_not() {
     let flags = Flags::default();
     let last_write = |blow: Blow| {
-        let run = Run::new(scenario(Kind::CloneSet, "create"), 1, Plan::crash(3, blow));
+        let run = Run::new(scenario(CLONES, "create"), 1, Plan::crash(3, blow));
         let story = Story::of(&run, &flags);
         assert!(story.faults.is_empty(), "{story}");
         let last = story.log.iter().rfind(|line| is_counted(line)).unwrap();
@@ -150,7 +148,7 @@ fn seed_255_pod_in_service_is_not_restarted_by_a_late_write() {
         Fault::AtWrite(1, Blow::Lost),
         Fault::AtWrite(19, Blow::Ghost(Duration::from_millis(35_059))),
     ];
-    ends_well(&Run::new(scenario(Kind::CloneSet, "bad-edit"), 255, Plan { faults }), &Flags::default());
+    ends_well(&Run::new(scenario(CLONES, "bad-edit"), 255, Plan { faults }), &Flags::default());
 }
 
 /// No fault is needed: the user raises the partition while a pod waits for its hook.
@@ -178,7 +176,7 @@ fn seed_22001390_late_drain_takes_no_second_pod_out_of_service() {
 fn late_ghosts_of_deposed_managers_are_survived_and_counted() {
     let flags = Flags::default();
     let mut late = 0;
-    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+    for kind in [CLONES, SETS] {
         let calm = Story::of(&Run::new(scenario(kind, "rollback"), 255, Plan::default()), &flags);
         let edit = calm.log.iter().position(|line| line.contains(" user ") && line.contains("merge-patch"));
         let edited: f64 = calm.log[edit.unwrap()].split_whitespace().next().unwrap().parse().unwrap();
@@ -237,14 +235,14 @@ fn seed_80006775_label_of_a_hook_outlives_it() {
 #[test]
 fn seed_70001111_two_leases_run_out_before_anything_moves() {
     let faults = vec![Fault::AtWrite(8, Blow::CrashAfter), Fault::AtWrite(9, Blow::CrashBefore)];
-    ends_well(&Run::new(scenario(Kind::CloneSet, "create"), 70_001_111, Plan { faults }), &Flags::default());
+    ends_well(&Run::new(scenario(CLONES, "create"), 70_001_111, Plan { faults }), &Flags::default());
 }
 
 /// A bad image is taken back while the partition keeps one pod of an older revision: the bad one is kept, as it was asked for.
 #[test]
 fn seed_72001671_partition_keeps_a_pod_of_a_bad_edit() {
     let at = |seconds, turn| Fault::AtTime(Duration::from_secs_f64(seconds), turn);
-    let rework = Turn::Rework(Kind::CloneSet, 12_942_832_966_241_365_094, Duration::from_secs_f64(42.425));
+    let rework = Turn::Rework(12_942_832_966_241_365_094, Duration::from_secs_f64(42.425));
     let (mut run, _) = draw::simple(72_001_671);
     run.plan.faults = vec![at(127.376, rework)];
     ends_well(&run, &Flags::default());
@@ -287,9 +285,57 @@ fn seed_7732283_standby_knows_what_its_predecessor_did() {
     ends_well(&draw::lonely(7_732_283).0, &Flags::default());
 }
 
+/// A pod is deleted while events of pods are late, and a live read finds it gone: its events of the past do not bring it back, so no other
+/// pod is taken for one too many.
+#[test]
+fn pod_that_a_live_read_found_gone_is_not_brought_back_by_late_events() {
+    let flags = Flags::default();
+    for (seed, deleted) in (1..6).flat_map(|seed| (33..48).step_by(3).map(move |at| (seed, at))) {
+        let late = Turn::Late("pods", Duration::from_secs(20), Duration::from_mins(3));
+        let faults = vec![
+            Fault::AtTime(Duration::from_secs(25), late),
+            Fault::AtTime(Duration::from_secs(deleted), Turn::DeletePod(Grace::Denied)),
+        ];
+        let run = Run::new(scenario(CLONES, "in-place"), seed, Plan { faults });
+
+        let story = Story::of(&run, &flags);
+
+        assert!(story.faults.is_empty(), "{story}");
+        let deletions =
+            story.log.iter().filter(|line| line.contains(" manager ") && line.contains(" delete pods "));
+        assert_eq!(deletions.count(), 0, "deleted at {deleted}: {story}");
+    }
+}
+
+/// The server is restored from a backup, before, during and after a rollout: what it forgot is done again.
+#[test]
+fn restored_server_is_believed() {
+    let flags = Flags::default();
+    for (kind, at) in [CLONES, SETS].into_iter().flat_map(|kind| [20, 33, 36, 45].map(|at| (kind, at))) {
+        for back in [1, 4, 12] {
+            let turn = Turn::Restore(Duration::from_secs(back));
+            let plan = Plan { faults: vec![Fault::AtTime(Duration::from_secs(at), turn)] };
+            ends_well(&Run::new(scenario(kind, "in-place"), 1, plan), &flags);
+        }
+    }
+}
+
+/// Nothing is answered for a while, no connection breaks, and open watches say nothing ever again.
+#[test]
+fn silent_network_is_survived() {
+    let flags = Flags::default();
+    for (kind, at) in [CLONES, SETS].into_iter().flat_map(|kind| [1, 32, 34, 40].map(|at| (kind, at))) {
+        for lasts in [3, 30] {
+            let turn = Turn::Silence(Duration::from_secs(lasts));
+            let plan = Plan { faults: vec![Fault::AtTime(Duration::from_secs(at), turn)] };
+            ends_well(&Run::new(scenario(kind, "in-place"), 1, plan), &flags);
+        }
+    }
+}
+
 /// The watch of pods is late from the beginning: whoever is refused because a kubelet was faster looks first, and then tries again.
 #[test]
 fn seed_9103561_late_watch_is_no_reason_to_be_refused_again_and_again() {
     let faults = vec![Fault::AtTime(Duration::from_millis(414), Turn::Hold("pods", Duration::from_secs(54)))];
-    ends_well(&Run::new(scenario(Kind::CloneSet, "rollback"), 9_103_561, Plan { faults }), &Flags::default());
+    ends_well(&Run::new(scenario(CLONES, "rollback"), 9_103_561, Plan { faults }), &Flags::default());
 }

@@ -46,6 +46,19 @@ pub fn rejected(pod: &Pod, reason: &str, now: Timestamp) -> Status {
     }
 }
 
+/// A pod whose deadline has passed: its containers are stopped, and it stays as it is.
+pub fn timed_out(pod: &Pod, now: Timestamp) -> Status {
+    let mut set = Setter { pod, now, conditions: Vec::new() };
+    set.truth("Ready", Verdict::no("PodFailed", ""));
+    Status {
+        phase: "Failed".to_owned(),
+        conditions: set.conditions,
+        observed_generation: pod.metadata.generation,
+        reason: Some("DeadlineExceeded".to_owned()),
+        ..pod.status.clone()
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Verdict {
     is_true: bool,

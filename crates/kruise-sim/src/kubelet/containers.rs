@@ -43,8 +43,10 @@ pub fn advance(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Outcome {
     }
     for container in &pod.spec.ephemeral_containers {
         let old = find(&pod.status.ephemeral_container_statuses, &container.name);
-        let mut new = turn.main(container, old);
-        new.ready = false; // Ephemeral containers have no readiness.
+        // Ephemeral containers have no readiness, and run once whatever the pod's policy is.
+        let once = Container { restart_policy: Some("Never".to_owned()), ..container.clone() };
+        let mut new = turn.main(&once, old);
+        new.ready = false;
         status.ephemeral_container_statuses.push(new);
     }
     status.phase = phase(pod, &status).to_owned();

@@ -35,6 +35,7 @@ pub struct Spec {
     pub ephemeral_containers: Vec<Container>,
     pub readiness_gates: Vec<ReadinessGate>,
     pub restart_policy: String,
+    pub active_deadline_seconds: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -168,6 +169,12 @@ impl Pod {
 
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// When it is stopped for good, however well it runs.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let seconds = self.spec.active_deadline_seconds?;
+        self.status.start_time?.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()
     }
 
     /// Succeeded or Failed: nothing of it runs any more.

@@ -41,10 +41,13 @@ pub fn next(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
     if is_new && starts.is_some_and(|at| now < at) {
         return Step::Wait(starts);
     }
+    let deadline = pod.deadline();
     let (status, revisit) = match &traits.rejects {
         Some(reason) if is_new => (conditions::rejected(pod, reason, now), None),
+        Some(_) | None if deadline.is_some_and(|at| at <= now) => (conditions::timed_out(pod, now), None),
         Some(_) | None => run(pod, knobs, now),
     };
+    let revisit = [revisit, deadline].into_iter().flatten().min();
     let patch = patch::between(pod, &status);
     if patch.is_empty() { Step::Wait(revisit) } else { Step::Patch(patch) }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kruise_core::chain::Resource;
+use kruise_api::resource::PODS;
 use kruise_core::pod::PodView;
 use serde_json::Value;
 use stateright::{Checker, Expectation, Property};
@@ -13,7 +13,7 @@ use super::cluster::Cluster;
 use super::kind::NAME;
 use super::state::{Action, Flight, State};
 use crate::json::put;
-use crate::world::scenario::Kind;
+use crate::model::kind::Kind;
 
 /// One world with its rules.
 pub struct Model {
@@ -151,7 +151,7 @@ impl Model {
             Action::Kubelet(name) => state.run_on_node(name),
             Action::Edit => {
                 if let Some(edit) = self.edits.get(state.edits) {
-                    state.edit(*edit);
+                    state.edit(self.kind.resource(), *edit);
                 }
             }
         }
@@ -165,7 +165,7 @@ impl stateright::Model for Model {
     fn init_states(&self) -> Vec<State> {
         let mut cluster = Cluster::default();
         let object = self.kind.object(self.replicas, &self.spec);
-        let created = cluster.create((Resource::Workload, NAME.to_owned()), object);
+        let created = cluster.create((self.kind.resource(), NAME.to_owned()), object);
         debug_assert!(created.is_ok(), "the first object");
         let empty = State::of(cluster);
         match self.start {
@@ -233,7 +233,7 @@ pub fn image(spec: &mut Value, image: &str) {
 }
 
 fn pods(cluster: &Cluster) -> Vec<Arc<PodView>> {
-    cluster.of(Resource::Pod).filter_map(super::object::Object::pod).collect()
+    cluster.of(PODS).filter_map(super::object::Object::pod).collect()
 }
 
 fn is_at(pod: &PodView, image: &str) -> bool {

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use kruise_core::chain::{Act, Part, Patch, Resource, Write};
+use kruise_api::Resource;
+use kruise_api::resource::PODS;
+use kruise_core::chain::{Act, Part, Patch, Write};
 use serde_json::{Value, json};
 
 use super::object::Object;
@@ -53,14 +55,19 @@ impl Cluster {
 
     /// Carries out one write; `None` if it changed nothing.
     pub fn write(&mut self, write: &Write) -> Result<Option<Event>, Refused> {
-        let id = (write.resource, write.name.clone());
+        let id = (write.object.resource, write.object.name().to_owned());
+        if let Some(other) = &write.unless
+            && self.objects.contains_key(&(other.resource, other.name().to_owned()))
+        {
+            return Ok(None);
+        }
         match &write.act {
             Act::Create(body) => self.create(id, serde_json::from_str(body).map_err(|_| Refused)?).map(Some),
-            Act::Patch { part, patch } => {
+            Act::Patch(patch) => {
                 let old = self.objects.get(&id).ok_or(Refused)?.clone();
                 let mut new = old.value().clone();
                 apply(&mut new, patch)?;
-                let is_spec = *part == Part::Object && write.resource == Resource::Pod;
+                let is_spec = write.part == Part::Object && id.0 == PODS;
                 if is_spec && new.get("spec") != old.value().get("spec") {
                     count_generation(&mut new);
                 }
@@ -73,7 +80,6 @@ impl Cluster {
                     version.as_ref().is_none_or(|one| old.text("/metadata/resourceVersion") == one.as_str());
                 if is_it && is_seen { Ok(self.delete(id, &old)) } else { Err(Refused) }
             }
-            Act::DeleteUnlessPodExists { .. } | Act::Ask(_) => Err(Refused),
         }
     }
 
@@ -115,7 +121,7 @@ impl Cluster {
         ] {
             put(&mut body, "/metadata", key, value);
         }
-        if id.0 == Resource::Pod {
+        if id.0 == PODS {
             put(&mut body, "", "status", json!({"phase": "Pending"}));
             put(&mut body, "/spec", "nodeName", "node");
         }
@@ -126,7 +132,7 @@ impl Cluster {
 
     /// A pod ends when its node says so; everything else is gone at once.
     fn delete(&mut self, id: Id, old: &Object) -> Option<Event> {
-        if id.0 != Resource::Pod {
+        if id.0 != PODS {
             return Some(self.remove(id));
         }
         let mut new = old.value().clone();

@@ -1,22 +1,30 @@
 //! The two workloads that are checked: how a plan is made from a cache.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
-use kruise_api::names;
-use kruise_core::chain::Resource;
+use kruise_api::resource::{PODS, REVISIONS};
+use kruise_api::{Resource, names};
+use kruise_core::cloneset::{self, CloneSet};
+use kruise_core::gates::Gates;
+use kruise_core::inplace::Resize;
+use kruise_core::lookup::{Lookup, Memory, Slim};
 use kruise_core::plan::Plan;
-use kruise_core::pod::PodView;
-use kruise_core::revision::Revision;
-use kruise_core::{cloneset, statefulset};
+use kruise_core::statefulset::{self, StatefulSet};
+use kruise_core::turn::{Setup, Turn};
+use kruise_core::workload::base::Sources;
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, NOW};
 use super::object::Object;
-use crate::world::scenario::Kind;
 
 /// Name of the only workload.
 pub const NAME: &str = "web";
+
+/// Which planner is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    CloneSet,
+    StatefulSet,
+}
 
 impl Kind {
     /// With everything that only differs between the kinds; `extra` is merged into the spec.
@@ -35,26 +43,35 @@ impl Kind {
         });
         json_patch::merge(&mut spec, extra);
         json!({
-            "apiVersion": format!("{}/v1beta1", names::APPS_GROUP), "kind": self.word(),
+            "apiVersion": format!("{}/v1beta1", names::APPS_GROUP), "kind": self.resource().kind(),
             "metadata": {"name": NAME}, "spec": spec, "status": {},
         })
     }
 
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::CloneSet => CloneSet::RESOURCE,
+            Self::StatefulSet => StatefulSet::RESOURCE,
+        }
+    }
+
     /// From what the cache holds. `seed` makes names.
     pub fn plan(self, cache: &Cluster, seed: u64) -> Plan {
-        let Some(object) = cache.of(Resource::Workload).next() else { return Plan::default() };
-        let pods: Vec<Arc<PodView>> = cache.of(Resource::Pod).filter_map(Object::pod).collect();
-        let revisions: Vec<Arc<Revision>> =
-            cache.of(Resource::Revision).filter_map(Object::revision).collect();
+        let Some(object) = cache.of(self.resource()).next() else { return Plan::default() };
+        let mut memory = Memory::default();
+        cache.of(PODS).filter_map(Object::pod).for_each(|pod| memory.put(pod));
+        cache.of(REVISIONS).filter_map(Object::revision).for_each(|revision| memory.put(revision));
+        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let turn = Turn::first(now(), seed);
+        let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         match self {
             Self::CloneSet => {
                 let excluded = cloneset::PreparingDelete::Counted;
-                let mut view = cloneset::View::of(object.value(), excluded).with(pods, revisions);
-                view.seed = seed;
+                let view = cloneset::View::assemble(&CloneSet::read(object.value()), excluded, from);
                 cloneset::plan(&view, now())
             }
             Self::StatefulSet => {
-                let view = statefulset::View::of(object.value()).with(pods, revisions);
+                let view = statefulset::View::assemble(&StatefulSet::read(object.value()), from);
                 statefulset::plan(&view, now())
             }
         }

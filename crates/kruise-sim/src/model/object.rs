@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use kruise_core::pod::PodView;
-use kruise_core::revision::Revision;
+use kruise_core::revision::Known;
 use serde_json::Value;
 
 use crate::kubelet;
@@ -19,7 +19,7 @@ struct Parsed {
     hash: u64,
     pod: OnceLock<Option<Arc<PodView>>>,
     node: OnceLock<Option<kubelet::Pod>>,
-    revision: OnceLock<Option<Arc<Revision>>>,
+    revision: OnceLock<Option<Arc<Known>>>,
 }
 
 impl Object {
@@ -50,8 +50,11 @@ impl Object {
         self.0.node.get_or_init(|| serde_json::from_value(self.0.value.clone()).ok()).as_ref()
     }
 
-    pub fn revision(&self) -> Option<Arc<Revision>> {
-        self.0.revision.get_or_init(|| Revision::read(&self.0.value).map(Arc::new)).clone()
+    pub fn revision(&self) -> Option<Arc<Known>> {
+        self.0
+            .revision
+            .get_or_init(|| serde_json::from_value(self.0.value.clone()).ok().map(Arc::new))
+            .clone()
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use kruise_core::chain::{Chain, Purpose, Resource, Write};
+use kruise_api::Resource;
+use kruise_api::resource::PODS;
+use kruise_core::chain::{Chain, Pace, Write};
 use kruise_core::plan::Plan;
 
 use super::cluster::{Cluster, Event, Id};
@@ -141,7 +143,7 @@ impl State {
     }
 
     pub fn run_on_node(&mut self, name: &str) {
-        let id = (Resource::Pod, name.to_owned());
+        let id = (PODS, name.to_owned());
         let event = match self.step(&id) {
             Some(Step::Patch(operations)) => self.cluster.patch_status(id, &operations).ok().flatten(),
             Some(Step::Remove) => Some(self.cluster.remove(id)),
@@ -152,16 +154,16 @@ impl State {
         }
     }
 
-    pub fn edit(&mut self, edit: fn(&mut serde_json::Value)) {
+    pub fn edit(&mut self, workload: Resource, edit: fn(&mut serde_json::Value)) {
         self.edits += 1;
-        if let Some(event) = self.cluster.edit((Resource::Workload, NAME.to_owned()), edit) {
+        if let Some(event) = self.cluster.edit((workload, NAME.to_owned()), edit) {
             self.tell(event);
         }
     }
 
     /// What the node would do with this pod; `None` for what is no pod, or waits.
     fn step(&self, id: &Id) -> Option<Step> {
-        let pod = self.cluster.objects.get(id).filter(|_| id.0 == Resource::Pod)?.on_node()?;
+        let pod = self.cluster.objects.get(id).filter(|_| id.0 == PODS)?.on_node()?;
         match next(pod, &Knobs::default(), now()) {
             Step::Wait(_) => None,
             step @ (Step::Patch(_) | Step::Remove) => Some(step),
@@ -176,8 +178,10 @@ impl State {
 impl Flight {
     /// The writes of a plan, in the order that the runtime keeps.
     pub fn all(plan: &Plan) -> Vec<Self> {
-        let order =
-            |chain: &Chain| if chain.purpose == Purpose::Create { Order::Creation } else { Order::First };
+        let order = |chain: &Chain| match chain.pace {
+            Pace::Free => Order::First,
+            Pace::SlowStart(_) => Order::Creation,
+        };
         let chains = plan.chains.iter().map(|chain| Self::new(order(chain), chain.writes.clone()));
         let status = plan.status.iter().map(|write| Self::new(Order::Status, vec![write.clone()]));
         chains.chain(status).collect()
@@ -205,6 +209,6 @@ impl Hash for Flight {
 impl fmt::Debug for Flight {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let left = self.writes.get(self.done..).unwrap_or_default();
-        out.debug_list().entries(left.iter().map(|write| (&write.resource, &write.name))).finish()
+        out.debug_list().entries(left.iter().map(|write| &write.object)).finish()
     }
 }

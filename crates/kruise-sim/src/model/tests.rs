@@ -1,5 +1,5 @@
 use super::{Model, check};
-use crate::world::scenario::Kind;
+use crate::model::kind::Kind;
 
 /// One pod: enough to see that the checker reaches the end and counts.
 #[test]

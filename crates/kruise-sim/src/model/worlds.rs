@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Model, Start, image};
-use crate::world::scenario::Kind;
+use crate::model::kind::Kind;
 
 /// How many states a world may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

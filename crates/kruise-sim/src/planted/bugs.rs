@@ -41,7 +41,7 @@ const fn sees(
 const SETS: &[&str] = &["clonesets", "statefulsets"];
 const PODS: &[&str] = &["pods"];
 
-static ALL: [Bug; 33] = [
+static ALL: [Bug; 39] = [
     // Writes that are forgotten.
     forgets("never stores a revision", &["in-place"], |ask| ask.is(&Method::POST, "controllerrevisions")),
     forgets("never writes the status", &["create"], is_status_of_set),
@@ -71,6 +71,40 @@ static ALL: [Bug; 33] = [
     sends("creates claims of another size", &["claims"], is_claim_creation, |body| {
         set(body, "/spec/resources/requests/storage", json!("2Gi"));
     }),
+    // Writes of controllers without pods of their own.
+    sends("forgets where other pods ran", &["comes-back", "scaled"], is_record, |body| {
+        for_first_record(body, |records, first| {
+            // Only one way: two that drop each other would be written for ever.
+            if first == "web-0" {
+                records.insert("web-1".to_owned(), Value::Null);
+            }
+        });
+    }),
+    sends("records another node", &["comes-back"], is_record, |body| {
+        for_first_record(body, |records, first| {
+            records.insert(first.to_owned(), json!({"nodeName": "node-x"}));
+        });
+    }),
+    sends(
+        "opens all barriers at once",
+        &["ordered"],
+        |ask| ask.is(&Method::POST, "configmaps"),
+        |body| {
+            for key in ["p_0", "p_-1", "p_-2"] {
+                put(body, "/data", key, "true");
+            }
+        },
+    ),
+    forgets("never opens the second barrier", &["ordered"], |ask| ask.is(&Method::PATCH, "configmaps")),
+    forgets("never opens the readiness gate", &["bare"], |ask| says(ask, "KruisePodReady")),
+    sends(
+        "opens readiness gates with nothing",
+        &["bare"],
+        |ask| says(ask, "KruisePodReady"),
+        |body| {
+            conditions(body, "False");
+        },
+    ),
     // Numbers that are read wrong.
     sees("one replica too many", &["create"], SETS, |set| add_to(set, "/spec/replicas", 1)),
     sees("one replica too few", &["create"], SETS, |set| add_to(set, "/spec/replicas", -1)),
@@ -150,6 +184,20 @@ fn is_pod_creation(ask: &Ask) -> bool {
 
 fn is_pod_patch(ask: &Ask) -> bool {
     ask.is(&Method::PATCH, "pods") && ask.part.is_empty()
+}
+
+/// Where pods ran.
+fn is_record(ask: &Ask) -> bool {
+    ask.plural == "persistentpodstates" && ask.part == "status"
+}
+
+fn for_first_record(body: &mut Value, change: impl Fn(&mut serde_json::Map<String, Value>, &str)) {
+    let records = body.pointer_mut("/status/podStates").and_then(Value::as_object_mut);
+    if let Some((records, first)) =
+        records.and_then(|all| all.keys().next().cloned().map(|first| (all, first)))
+    {
+        change(records, &first);
+    }
 }
 
 fn is_revision_creation(ask: &Ask) -> bool {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::Bug;
 use crate::campaign::draw;
+use crate::kinds;
 use crate::world::faults::{Blow, Plan};
-use crate::world::scenario::{Kind, scenario};
 use crate::world::{Flags, Outcome, Run};
 
 /// Seeds that are tried before a bug counts as not found.
@@ -26,22 +26,20 @@ pub fn hunt(bug: &'static Bug, flags: &Flags) -> Option<Found> {
     let mut runs = 0;
     let mut look = |run: Run| {
         runs += 1;
-        let title = format!("{}/{} with {}", run.scenario.kind.word(), run.scenario.name, run.plan);
+        let title = format!("{} with {}", run.scenario.title(), run.plan);
         let outcome = Run { bug: Some(bug), ..run.clone() }.go(flags);
         let said = noticed(&run, &outcome, flags)?;
         Some(Found { runs, took: started.elapsed(), said: format!("{title}: {said}") })
     };
-    let homes = || {
-        bug.scenarios.iter().flat_map(|name| [Kind::CloneSet, Kind::StatefulSet].map(|kind| (kind, *name)))
-    };
-    let calm = homes().find_map(|(kind, name)| look(Run::new(scenario(kind, name), 1, Plan::default())));
+    let homes = || bug.scenarios.iter().flat_map(|name| kinds::called(name));
+    let calm = homes().find_map(|scenario| look(Run::new(scenario, 1, Plan::default())));
     if calm.is_some() {
         return calm;
     }
-    for (kind, name) in homes() {
-        let writes = Run::new(scenario(kind, name), 1, Plan::default()).go(flags).writes;
+    for scenario in homes() {
+        let writes = Run::new(scenario.clone(), 1, Plan::default()).go(flags).writes;
         for blow in [Blow::CrashAfter, Blow::AnswerLost, Blow::Refused(409)] {
-            let crashed = |write| Run::new(scenario(kind, name), 1, Plan::crash(write, blow));
+            let crashed = |write| Run::new(scenario.clone(), 1, Plan::crash(write, blow));
             let found = (1..=writes).find_map(|write| look(crashed(write)));
             if found.is_some() {
                 return found;

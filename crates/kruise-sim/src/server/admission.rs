@@ -1,152 +1,160 @@
-//! Admission by our own webhooks: their handlers are called directly, and what they look up is taken from the store, so that
-//! they are never behind. Where a cluster has no such webhooks, none is asked.
+//! Admission by our own webhooks: the entries of the manager are asked as a real API server asks them, directly, and what they
+//! look up is taken from the store, so that they are never behind. Where a cluster has no such webhooks, none is asked.
 
-use kruise_core::admission::pod::Steps;
-use kruise_core::cloneset::admission::Named;
+use kruise_core::admission::{
+    Answer, Denial, DryRun, GroupVersionKind, GroupVersionResource, Known, Live, Operation, Request,
+    Subresource, User,
+};
 use kruise_core::gates::{Gate, Gates};
-use kruise_core::persistentpodstate::placement::{chosen, place, target_of};
-use kruise_core::persistentpodstate::{Supported, Target};
-use kruise_manager::admission::{self, Facts, pods_to_look_up};
-use kruise_runtime::webhook::{Answer, Operation, Request};
+use kruise_core::lookup::Lookup;
+use kruise_core::persistentpodstate::Supported;
+use kruise_manager::admission::{Entry, Sort, Webhooks};
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
-use super::resources::{self, Kind, Rules};
+use super::lookup::Objects;
+use super::request::{Call, Part, Trial, Verb};
+use super::resources::Kind;
 use super::state::State;
 use super::store::{Name, Object};
 use crate::rng::Rng;
 
+/// What workloads of simulated worlds may use besides what is on by default: managers and admission know the same.
+pub const GATES: [Gate; 2] = [Gate::StatefulSetStartOrdinal, Gate::InPlaceWorkloadVerticalScaling];
+
 /// Whom the server asks before it stores an object.
-#[derive(Debug, Clone)]
 pub enum Admission {
     Nobody,
-    Ours(Box<Gates>),
+    Ours(Box<Ours>),
+}
+
+/// The webhooks of a manager with these gates.
+pub struct Ours {
+    gates: Gates,
+    webhooks: Webhooks,
+}
+
+/// One write, as far as admission sees it.
+pub(super) struct Written<'a> {
+    pub call: &'a Call,
+    pub at: &'a Name,
+    /// What is stored; absent on creation.
+    pub old: Option<&'a Object>,
 }
 
 impl State {
     /// From now on our webhooks are asked.
     pub fn admit_by_ours(&mut self) {
-        let gates = Gates::default().with(Gate::StatefulSetStartOrdinal).with(Gate::VerticalScaling);
-        self.admission = Admission::Ours(Box::new(gates));
+        let gates = GATES.into_iter().fold(Gates::default(), Gates::with);
+        self.admission = Admission::Ours(Box::new(Ours { gates, webhooks: Webhooks::default() }));
     }
 
     /// Changes a new object, or a new state of one, as our webhooks ask for it.
-    pub(super) fn mutate(
-        &self,
-        kind: &Kind,
-        at: &Name,
-        object: &mut Value,
-        old: Option<&Object>,
-    ) -> Result<(), Failure> {
-        let Some((gates, request)) = self.asked(kind, at, object, old) else { return Ok(()) };
-        let suffix = || Rng::new(self.store.version()).suffix();
-        let put = |pod: &mut Value| self.place(at, pod);
-        let steps = Steps { suffix: &suffix, place: Some(&put) };
-        let Answer { denial, patch, .. } = admission::mutate(request, gates, steps);
-        if let Some(denial) = denial {
-            return Err(refusal(&format!("m{}", kind.kind.to_lowercase()), &denial));
+    pub(super) fn mutate(&self, written: &Written<'_>, object: &mut Value) -> Result<(), Failure> {
+        let Admission::Ours(ours) = &self.admission else { return Ok(()) };
+        let request = self.question(written);
+        for entry in ours.asked(Sort::Mutating, &request)? {
+            let about = about(&request, Some(object), written.old);
+            let answer = self.ask(ours, entry, about);
+            if let Some(denial) = &answer.denial {
+                return Err(refusal(&entry.name, denial));
+            }
+            patch(object, &answer)?;
         }
-        if patch.is_empty() {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Whether our webhooks let it pass. Without an object it is a deletion.
+    pub(super) fn judge(&self, written: &Written<'_>, object: Option<&Value>) -> Result<(), Failure> {
+        let Admission::Ours(ours) = &self.admission else { return Ok(()) };
+        let request = self.question(written);
+        for entry in ours.asked(Sort::Validating, &request)? {
+            let about = about(&request, object, written.old);
+            if let Some(denial) = self.ask(ours, entry, about).denial {
+                return Err(refusal(&entry.name, &denial));
+            }
         }
-        let operations = serde_json::to_value(&patch).and_then(serde_json::from_value::<json_patch::Patch>);
-        let operations = operations.map_err(|error| Failure::bad_patch(error.to_string()))?;
-        json_patch::patch(object, &operations).map_err(|error| Failure::bad_patch(error.to_string()))
-    }
-
-    /// Whether our webhooks let it pass.
-    pub(super) fn judge(
-        &self,
-        kind: &Kind,
-        at: &Name,
-        object: &Value,
-        old: Option<&Object>,
-    ) -> Result<(), Failure> {
-        let Some((gates, request)) = self.asked(kind, at, object, old) else { return Ok(()) };
-        let facts =
-            Facts { named: self.named(at, &request), rival: self.rival(at, object), ..Facts::default() };
-        match admission::validate(request, facts, gates).denial {
-            Some(denial) => Err(refusal(&format!("v{}", kind.kind.to_lowercase()), &denial)),
-            None => Ok(()),
-        }
-    }
-
-    /// The question, if anybody is to be asked about such an object.
-    fn asked(
-        &self,
-        kind: &Kind,
-        at: &Name,
-        object: &Value,
-        old: Option<&Object>,
-    ) -> Option<(&Gates, Request)> {
-        let Admission::Ours(gates) = &self.admission else { return None };
-        match &kind.rules {
-            Rules::Pod if old.is_none() => {}
-            Rules::Custom(_) => {}
-            Rules::Pod | Rules::Claim | Rules::Revision | Rules::Plain => return None,
-        }
-        let request = Request {
-            operation: if old.is_none() { Operation::Create } else { Operation::Update },
-            version: kind.version.clone(),
-            kind: kind.kind.clone(),
-            namespace: at.0.to_string(),
-            name: at.1.to_string(),
-            object: object.clone(),
-            old: old.map(|old| old.value.clone()).unwrap_or_default(),
-        };
-        Some((gates, request))
-    }
-
-    fn named(&self, at: &Name, request: &Request) -> Named {
-        let Some(pods) = resources::find("", "v1", "pods") else { return Named::default() };
-        let uid = request.old.pointer("/metadata/uid");
-        let is_own = |name: &String| {
-            let pod = self.store.get(pods.id, &(at.0.clone(), name.as_str().into()));
-            pod.is_some_and(|pod| {
-                let owners = pod.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-                let mut owners = owners.into_iter().flatten();
-                !pod.is_deleting() && uid.is_some() && owners.any(|owner| owner.get("uid") == uid)
-            })
-        };
-        Named { owned: pods_to_look_up(request).into_iter().filter(is_own).collect() }
-    }
-
-    fn rival(&self, at: &Name, object: &Value) -> Option<String> {
-        let target = Target::read(object.pointer("/spec/targetRef")?);
-        let same = self.pod_states(&at.0, &target);
-        same.into_iter()
-            .map(|state| state.str("/metadata/name"))
-            .find(|name| **name != *at.1)
-            .map(str::to_owned)
-    }
-
-    fn place(&self, at: &Name, pod: &mut Value) {
-        let Some(target) = target_of(pod, &Supported::default()) else { return };
-        if let Some(object) = chosen(self.pod_states(&at.0, &target).into_iter().map(|state| &state.value)) {
-            place(pod, object);
-        }
-    }
-
-    /// Objects that remember the pods of this workload.
-    fn pod_states(&self, namespace: &str, target: &Target) -> Vec<&Object> {
-        let kind = resources::of_kind(kruise_api::names::APPS_GROUP, "PersistentPodState");
-        let all = kind.into_iter().flat_map(|kind| self.store.list(kind.id, namespace));
-        let is_it = |state: &Object| {
-            state.value.pointer("/spec/targetRef").is_some_and(|wire| Target::read(wire) == *target)
-        };
-        all.map(|(_, state)| &**state).filter(|state| is_it(state)).collect()
+        Ok(())
     }
 }
 
+impl State {
+    /// The question without its objects: most writes have no webhook, and objects are large.
+    fn question(&self, written: &Written<'_>) -> Request {
+        let Written { call, at, old } = written;
+        let kind = call.kind;
+        let (group, version) = (kind.resource.group().to_owned(), kind.resource.version().to_owned());
+        let resource = GroupVersionResource { group, version, plural: kind.resource.plural().to_owned() };
+        let (operation, kind) = match (call.part, call.verb) {
+            (Part::Eviction, _) => (Operation::Create, eviction()),
+            (_, Verb::Delete) => (Operation::Delete, kind_of(kind)),
+            (_, _) if old.is_none() => (Operation::Create, kind_of(kind)),
+            (_, _) => (Operation::Update, kind_of(kind)),
+        };
+        let user = User { name: self.who.to_owned(), ..User::default() };
+        let dry_run = if self.trial == Trial::Dry { DryRun::Yes } else { DryRun::No };
+        let options = if operation == Operation::Delete { call.body.clone() } else { Value::Null };
+        let empty = Request { operation, kind, dry_run, options, ..Request::create(Value::Null) };
+        empty
+            .of(resource)
+            .to(Subresource::read(call.part.word().trim_start_matches('/')))
+            .at(&*at.0, &*at.1)
+            .by(user)
+    }
+
+    fn ask(&self, ours: &Ours, entry: &Entry, request: Request) -> Answer {
+        let suffix = || Rng::new(self.store.version()).suffix();
+        let objects = Objects(&self.store);
+        let known = Known {
+            lookup: Lookup::new(&objects),
+            gates: &ours.gates,
+            supported: &Supported::default(),
+            suffix: &suffix,
+            now: self.now(),
+            live: &Live::default(),
+        };
+        (entry.judge)(request, &known)
+    }
+}
+
+impl Ours {
+    /// A kind that nobody thought of is a failure of the server: no scenario goes on with it unseen.
+    fn asked(&self, sort: Sort, request: &Request) -> Result<Vec<&Entry>, Failure> {
+        let asked = self.webhooks.asked(sort, request);
+        asked.map_err(|forgotten| Failure::new(500, "InternalError", forgotten.to_string()))
+    }
+}
+
+fn about(request: &Request, object: Option<&Value>, old: Option<&Object>) -> Request {
+    let object = object.cloned().unwrap_or_default();
+    Request { object, old: old.map(|old| old.value.clone()).unwrap_or_default(), ..request.clone() }
+}
+
+fn patch(object: &mut Value, answer: &Answer) -> Result<(), Failure> {
+    if answer.patch.is_empty() {
+        return Ok(());
+    }
+    let operations =
+        serde_json::to_value(&answer.patch).and_then(serde_json::from_value::<json_patch::Patch>);
+    let operations = operations.map_err(|error| Failure::bad_patch(error.to_string()))?;
+    json_patch::patch(object, &operations).map_err(|error| Failure::bad_patch(error.to_string()))
+}
+
+fn kind_of(kind: &Kind) -> GroupVersionKind {
+    GroupVersionKind {
+        group: kind.resource.group().to_owned(),
+        version: kind.resource.version().to_owned(),
+        kind: kind.resource.kind().to_owned(),
+    }
+}
+
+fn eviction() -> GroupVersionKind {
+    GroupVersionKind { group: "policy".to_owned(), version: "v1".to_owned(), kind: "Eviction".to_owned() }
+}
+
 /// As a server words what a webhook denies.
-fn refusal(webhook: &str, denial: &kruise_runtime::webhook::Denial) -> Failure {
-    let reason = match denial.code {
-        400 => "BadRequest",
-        403 => "Forbidden",
-        422 => "Invalid",
-        _ => "InternalError",
-    };
-    let message = format!("admission webhook \"{webhook}.kb.io\" denied the request: {}", denial.message);
+fn refusal(webhook: &str, denial: &Denial) -> Failure {
+    let message = format!("admission webhook \"{webhook}\" denied the request: {}", denial.message);
     let causes = denial.causes.iter();
     let causes: Vec<Value> =
         causes.map(|one| json!({"reason": one.reason, "message": one.message, "field": one.field})).collect();
@@ -154,5 +162,5 @@ fn refusal(webhook: &str, denial: &kruise_runtime::webhook::Denial) -> Failure {
     if !causes.is_empty() {
         details.insert("causes".into(), causes.into());
     }
-    Failure { details, ..Failure::new(denial.code, reason, message) }
+    Failure { details, ..Failure::new(denial.code, denial.reason(), message) }
 }

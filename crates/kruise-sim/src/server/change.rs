@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::admission::Admission;
+use super::admission::{Admission, Written};
 use super::builtin::{member, prepare_changed, validate_changed};
 use super::failure::{Cause, Failure};
 use super::patch;
@@ -24,7 +24,9 @@ impl State {
         if said.is_empty() && call.kind.is_custom() {
             let message = "Invalid value: 0: must be specified for an update";
             let cause = Cause::new("FieldValueInvalid", "metadata.resourceVersion", message);
-            return Err(Failure::invalid(call.kind, &call.name, vec![cause]).named(&call.kind.plural));
+            return Err(
+                Failure::invalid(call.kind, &call.name, vec![cause]).named(call.kind.resource.plural())
+            );
         }
         self.change(call, at, &old, call.body.clone())
     }
@@ -51,14 +53,15 @@ impl State {
         check_identity(kind, &call.name, old, &new)?;
         merge_part(kind, call.part, old, &mut new)?;
         let is_touching_spec = call.part != Part::Status;
+        let written = Written { call, at: &at, old: Some(old) };
         if is_touching_spec {
             prepare_changed(kind, &mut new);
-            self.mutate(kind, &at, &mut new, Some(old.as_ref()))?;
+            self.mutate(&written, &mut new)?;
             count_generation(kind, old, &mut new);
         }
         check_change(call, old, &new)?;
         if is_touching_spec {
-            self.judge(kind, &at, &new, Some(old.as_ref()))?;
+            self.judge(&written, Some(&new))?;
         }
         if old.value == new {
             return Ok(Answer::object(200, Arc::clone(old))); // Nothing is written, the version stays.
@@ -113,6 +116,7 @@ fn check_change(call: &Call, old: &Object, new: &Value) -> Result<(), Failure> {
                 custom.schema.validate_object(new, &mut causes);
             }
         }
+        Part::EphemeralContainers => causes.extend(changed_ephemeral(&old.value, new)),
         Part::Resize | Part::Scale | Part::Eviction | Part::Binding => {}
     }
     if causes.is_empty() { Ok(()) } else { Err(Failure::invalid(call.kind, &call.name, causes)) }
@@ -200,12 +204,34 @@ fn merge_part(kind: &Kind, part: Part, old: &Object, new: &mut Value) -> Result<
             *new = restored;
             return Ok(());
         }
-        (Part::Resize | Part::Scale | Part::Eviction | Part::Binding, _) => {
+        (Part::EphemeralContainers, Rules::Pod) => {
+            let wanted = new_map.get("spec").and_then(|spec| spec.get(EPHEMERAL)).cloned();
+            if let Some(spec) = restored.as_object_mut().and_then(|pod| member(pod, "spec")) {
+                put(spec, EPHEMERAL, wanted);
+            }
+            *new = restored;
+            return Ok(());
+        }
+        (Part::Resize | Part::EphemeralContainers | Part::Scale | Part::Eviction | Part::Binding, _) => {
             return Err(Failure::no_such_path());
         }
     }
     keep_identity(kind, old, new_map);
     Ok(())
+}
+
+const EPHEMERAL: &str = "ephemeralContainers";
+
+/// Ephemeral containers are added; none is ever changed or removed.
+fn changed_ephemeral(old: &Value, new: &Value) -> Option<Cause> {
+    let all = |pod: &Value| -> Vec<Value> {
+        let list = pod.get("spec").and_then(|spec| spec.get(EPHEMERAL)).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let have = all(new);
+    let is_kept = all(old).iter().all(|one| have.contains(one));
+    let message = "Forbidden: existing ephemeral containers may not be changed or removed";
+    (!is_kept).then(|| Cause::new("FieldValueForbidden", "spec.ephemeralContainers", message))
 }
 
 /// Only amounts of containers change through the resize endpoint.
@@ -223,8 +249,8 @@ fn resize(pod: &mut Value, wanted: &Value) {
 }
 
 fn keep_identity(kind: &Kind, old: &Object, new: &mut Map<String, Value>) {
-    new.insert("apiVersion".into(), kind.api_version().into());
-    new.insert("kind".into(), kind.kind.as_str().into());
+    new.insert("apiVersion".into(), kind.resource.api_version().into());
+    new.insert("kind".into(), kind.resource.kind().into());
     let Some(metadata) = member(new, "metadata") else { return };
     for field in [
         "name",

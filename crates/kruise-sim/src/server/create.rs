@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use kruise_api::Scope;
 use serde_json::{Value, json};
 
+use super::admission::Written;
 use super::builtin::{member, prepare_new, validate_new};
 use super::failure::{Cause, Failure};
 use super::request::{Call, Part, Trial};
-use super::resources::{self, Generation, Kind, Scope, StatusPart};
+use super::resources::{self, Generation, Kind, StatusPart};
 use super::state::{Answer, State};
 use super::store::{Name, Object, What};
 
@@ -17,7 +19,9 @@ impl State {
             Part::Whole => self.create_object(call),
             Part::Binding => self.bind(call),
             Part::Eviction => self.evict(call),
-            Part::Status | Part::Scale | Part::Resize => Err(Failure::no_such_path()),
+            Part::Status | Part::Scale | Part::Resize | Part::EphemeralContainers => {
+                Err(Failure::no_such_path())
+            }
         }
     }
 
@@ -30,12 +34,13 @@ impl State {
         let at: Name = (call.namespace.as_str().into(), name.as_str().into());
         prepare_new(kind, &mut object);
         self.fill_metadata(kind, &mut object, &at);
-        self.mutate(kind, &at, &mut object, None)?;
+        let written = Written { call, at: &at, old: None };
+        self.mutate(&written, &mut object)?;
         let causes = validate_new(kind, &object);
         if !causes.is_empty() {
             return Err(Failure::invalid(kind, &name, causes));
         }
-        self.judge(kind, &at, &object, None)?;
+        self.judge(&written, Some(&object))?;
         if self.store.get(kind.id, &at).is_some() {
             return Err(Failure::exists(kind, &name));
         }
@@ -44,7 +49,7 @@ impl State {
     }
 
     fn check_namespace(&self, kind: &Kind, namespace: &str) -> Result<(), Failure> {
-        match (kind.scope, resources::find("", "v1", "namespaces")) {
+        match (kind.resource.scope(), resources::find("", "v1", "namespaces")) {
             (Scope::Namespaced, Some(namespaces)) => {
                 let found = self.store.get(namespaces.id, &("".into(), namespace.into()));
                 if namespace.is_empty() {
@@ -91,8 +96,8 @@ impl State {
     fn fill_metadata(&mut self, kind: &Kind, object: &mut Value, at: &Name) {
         let (uid, now) = (self.rng.uid(), self.now_text());
         let Some(map) = object.as_object_mut() else { return };
-        map.insert("apiVersion".into(), kind.api_version().into());
-        map.insert("kind".into(), kind.kind.as_str().into());
+        map.insert("apiVersion".into(), kind.resource.api_version().into());
+        map.insert("kind".into(), kind.resource.kind().into());
         if kind.is_custom() && kind.status == StatusPart::Separate {
             map.shift_remove("status");
         }
@@ -103,7 +108,7 @@ impl State {
             metadata.shift_remove(field);
         }
         metadata.insert("name".into(), (*at.1).into());
-        if kind.scope == Scope::Namespaced {
+        if kind.resource.scope() == Scope::Namespaced {
             metadata.insert("namespace".into(), (*at.0).into());
         }
         metadata.insert("uid".into(), uid.into());
@@ -145,9 +150,11 @@ impl State {
 
     /// No budgets of Kubernetes are served, so an eviction is a deletion that the pod's grace period applies to.
     fn evict(&mut self, call: &Call) -> Result<Answer, Failure> {
+        let at: Name = (call.namespace.as_str().into(), call.name.as_str().into());
+        self.judge(&Written { call, at: &at, old: None }, Some(&call.body))?;
         let options = call.body.get("deleteOptions").cloned().unwrap_or_default();
         let delete = Call { body: options, part: Part::Whole, ..call.clone() };
-        self.delete(&delete)?;
+        self.remove(&delete)?;
         Ok(Answer::success(201))
     }
 
@@ -170,7 +177,7 @@ impl State {
 fn check_header(kind: &Kind, call: &Call, object: &Value) -> Result<(), Failure> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let said = text("/metadata/namespace");
-    if !said.is_empty() && kind.scope == Scope::Namespaced && said != call.namespace {
+    if !said.is_empty() && kind.resource.scope() == Scope::Namespaced && said != call.namespace {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Failure::bad_request(message));
     }
@@ -181,7 +188,9 @@ fn check_header(kind: &Kind, call: &Call, object: &Value) -> Result<(), Failure>
     if kind.is_custom() && (version.is_empty() || name.is_empty()) {
         return Err(Failure::bad_request("Object 'Kind' or 'apiVersion' is missing"));
     }
-    if (!version.is_empty() && version != kind.api_version()) || (!name.is_empty() && name != kind.kind) {
+    if (!version.is_empty() && version != kind.resource.api_version())
+        || (!name.is_empty() && name != kind.resource.kind())
+    {
         return Err(Failure::bad_request("the object provided is unrecognized"));
     }
     Ok(())

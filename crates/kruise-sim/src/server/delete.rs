@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use super::admission::Written;
 use super::builtin::member;
 use super::change::finalizers;
 use super::failure::Failure;
@@ -18,6 +19,14 @@ pub const ORPHAN: &str = "orphan";
 
 impl State {
     pub(super) fn delete(&mut self, call: &Call) -> Result<Answer, Failure> {
+        let (at, old) = self.found(call)?;
+        check_preconditions(call, &old)?;
+        self.judge(&Written { call, at: &at, old: Some(&old) }, None)?;
+        self.remove(call)
+    }
+
+    /// Without asking webhooks: an eviction was asked about as such.
+    pub(super) fn remove(&mut self, call: &Call) -> Result<Answer, Failure> {
         let (at, old) = self.found(call)?;
         check_preconditions(call, &old)?;
         let mut object = old.value.clone();
@@ -72,9 +81,10 @@ impl State {
 
 /// The answer about an object that knows no grace.
 fn success(kind: &Kind, gone: &Object) -> Answer {
-    let mut details = json!({"name": gone.str("/metadata/name"), "kind": kind.plural, "uid": gone.uid()});
-    if let (false, Some(details)) = (kind.group.is_empty(), details.as_object_mut()) {
-        details.insert("group".into(), kind.group.as_str().into());
+    let mut details =
+        json!({"name": gone.str("/metadata/name"), "kind": kind.resource.plural(), "uid": gone.uid()});
+    if let (false, Some(details)) = (kind.resource.group().is_empty(), details.as_object_mut()) {
+        details.insert("group".into(), kind.resource.group().into());
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
     Answer::value(200, status)

@@ -37,30 +37,32 @@ impl Failure {
         if !name.is_empty() {
             self.details.insert("name".into(), name.into());
         }
-        if !kind.group.is_empty() {
-            self.details.insert("group".into(), kind.group.as_str().into());
+        if !kind.resource.group().is_empty() {
+            self.details.insert("group".into(), kind.resource.group().into());
         }
-        self.details.insert("kind".into(), kind.plural.as_str().into());
+        self.details.insert("kind".into(), kind.resource.plural().into());
         self
     }
 
     pub fn not_found(kind: &Kind, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).about(kind, name)
+        Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.resource.qualified()))
+            .about(kind, name)
     }
 
     pub fn exists(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", kind.qualified());
+        let message = format!("{} \"{name}\" already exists", kind.resource.qualified());
         Self::new(409, "AlreadyExists", message).about(kind, name)
     }
 
     pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified());
+        let message =
+            format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource.qualified());
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
     /// A precondition of a deletion does not hold; the answer names the kind instead of the resource.
     pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
-        Self::conflict(kind, name, why).named(&kind.kind)
+        Self::conflict(kind, name, why).named(kind.resource.kind())
     }
 
     /// Says otherwise what it is about.
@@ -90,7 +92,7 @@ impl Failure {
     }
 
     pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", kind.qualified());
+        let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource.qualified());
         Self::new(403, "Forbidden", message).about(kind, name)
     }
 
@@ -107,7 +109,7 @@ impl Failure {
         let texts: Vec<String> =
             causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let message = format!("{} \"{name}\" is invalid: {}", kind.singular(), texts.join(", "));
-        let mut failure = Self::new(422, "Invalid", message).about(kind, name).named(&kind.kind);
+        let mut failure = Self::new(422, "Invalid", message).about(kind, name).named(kind.resource.kind());
         let causes: Vec<Value> = causes
             .into_iter()
             .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))

@@ -57,6 +57,16 @@ pub trait Weather: Send {
         Duration::ZERO
     }
 
+    /// How much longer than anything else the answer to a read takes.
+    fn read_delay(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether the network was silent at some time since then: a watch that was open says nothing ever again.
+    fn went_silent_since(&mut self, _: Instant) -> bool {
+        false
+    }
+
     /// Whether the next event arrives twice.
     fn doubles_event(&mut self, _: &Kind) -> bool {
         false
@@ -154,6 +164,14 @@ impl Link {
 
     pub(super) fn event_delay(&self, kind: &Kind) -> Duration {
         self.lock().weather.event_delay(kind)
+    }
+
+    pub(super) fn read_delay(&self) -> Duration {
+        self.lock().weather.read_delay()
+    }
+
+    pub(super) fn went_silent_since(&self, opened: Instant) -> bool {
+        self.lock().weather.went_silent_since(opened)
     }
 
     pub(super) fn doubles_event(&self, kind: &Kind) -> bool {

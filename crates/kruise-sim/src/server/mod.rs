@@ -17,6 +17,7 @@ mod create;
 mod delete;
 mod failure;
 mod link;
+mod lookup;
 pub(crate) mod patch;
 mod request;
 pub mod resources;
@@ -26,7 +27,7 @@ mod state;
 mod store;
 mod watch;
 
-pub use admission::Admission;
+pub use admission::{Admission, GATES};
 pub use builtin::CLAIM_PROTECTION;
 pub use delete::{FOREGROUND, ORPHAN};
 pub use failure::{Cause, Failure};

@@ -1,10 +1,11 @@
 //! What is asked: verb, object, options. Read from HTTP or made by an actor of the world.
 
 use http::{Method, header};
+use kruise_api::Scope;
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::resources::{self, Kind, Scope};
+use super::resources::{self, Kind};
 
 /// One question to the server.
 #[derive(Debug, Clone)]
@@ -39,6 +40,7 @@ pub enum Part {
     Status,
     Scale,
     Resize,
+    EphemeralContainers,
     Eviction,
     Binding,
 }
@@ -138,13 +140,14 @@ impl Part {
             Self::Status => "/status",
             Self::Scale => "/scale",
             Self::Resize => "/resize",
+            Self::EphemeralContainers => "/ephemeralcontainers",
             Self::Eviction => "/eviction",
             Self::Binding => "/binding",
         }
     }
 
     fn read(word: &str) -> Option<Self> {
-        [Self::Status, Self::Scale, Self::Resize, Self::Eviction, Self::Binding]
+        [Self::Status, Self::Scale, Self::Resize, Self::EphemeralContainers, Self::Eviction, Self::Binding]
             .into_iter()
             .find(|part| part.word().strip_prefix('/') == Some(word))
     }
@@ -200,7 +203,7 @@ impl Call {
     /// `update pods n/a/status`, for logs.
     pub fn story(&self) -> String {
         let Self { verb, kind, namespace, name, part, .. } = self;
-        format!("{} {} {namespace}/{name}{}", verb.word(), kind.plural, part.word())
+        format!("{} {} {namespace}/{name}{}", verb.word(), kind.resource.plural(), part.word())
     }
 }
 
@@ -240,7 +243,7 @@ impl Target {
             [name, part] => (*name, Part::read(part)?),
             [_, _, _, ..] => return None,
         };
-        if kind.scope == Scope::Cluster && !namespace.is_empty() {
+        if kind.resource.scope() == Scope::Cluster && !namespace.is_empty() {
             return None;
         }
         Some(Self { kind, namespace: namespace.to_owned(), name: name.to_owned(), part })

@@ -1,20 +1,22 @@
-//! The kinds that are served: those of Kubernetes that we use, and ours with their structural schemas.
+//! The kinds that are served: those of Kubernetes that managers use, and those of Kruise with their structural schemas. What a type is
+//! called and where it is served is described once, by [`Resource`].
 
 use std::sync::LazyLock;
 
+use kruise_api::resource::{
+    CLAIMS, CONFIG_MAPS, Description, EVENTS, LEASES, NAMESPACES, NATIVE_STATEFULSETS, NODES, POD_TEMPLATES,
+    PODS, REVISIONS, SECRETS, STORAGE_CLASSES,
+};
+use kruise_api::{Resource, Scope};
 use serde_json::Value;
 
 use super::schema::Schema;
 
-/// One kind at the version it is stored in.
+/// How objects of one type are served.
 #[derive(Debug)]
 pub struct Kind {
     pub id: KindId,
-    pub group: String,
-    pub version: String,
-    pub plural: String,
-    pub kind: String,
-    pub scope: Scope,
+    pub resource: Resource,
     pub rules: Rules,
     /// Whether `metadata.generation` counts changes of the spec.
     pub generation: Generation,
@@ -24,12 +26,6 @@ pub struct Kind {
 /// Position in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindId(pub usize);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Namespaced,
-    Cluster,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
@@ -63,18 +59,10 @@ pub struct Custom {
 }
 
 impl Kind {
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    /// `clonesets.apps.kruise.io`; for the core group only the plural.
-    pub fn qualified(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
-    }
-
     /// `CloneSet.apps.kruise.io`.
     pub fn singular(&self) -> String {
-        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+        let (kind, group) = (self.resource.kind(), self.resource.group());
+        if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
     }
 
     pub fn is_custom(&self) -> bool {
@@ -96,12 +84,18 @@ pub fn all() -> &'static [Kind] {
 }
 
 pub fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
-    all().iter().find(|kind| kind.plural == plural && kind.group == group && kind.version == version)
+    let is_it = |one: Resource| one.plural() == plural && one.group() == group && one.version() == version;
+    all().iter().find(|kind| is_it(kind.resource))
+}
+
+/// The kind that a description is about.
+pub fn of(resource: Resource) -> Option<&'static Kind> {
+    all().iter().find(|kind| kind.resource == resource)
 }
 
 /// By group and kind, as owner references name it.
 pub fn of_kind(group: &str, name: &str) -> Option<&'static Kind> {
-    all().iter().find(|kind| kind.kind == name && kind.group == group)
+    all().iter().find(|kind| kind.resource.kind() == name && kind.resource.group() == group)
 }
 
 pub fn get(id: KindId) -> Option<&'static Kind> {
@@ -109,38 +103,21 @@ pub fn get(id: KindId) -> Option<&'static Kind> {
 }
 
 fn table() -> Vec<Kind> {
-    use Generation::{Absent, Counted};
-    use Scope::{Cluster, Namespaced};
-    use StatusPart::{Separate, Together};
-    let core = |plural, kind, scope| builtin("", plural, kind, scope);
+    use Generation::Counted;
+    use StatusPart::Separate;
     let mut kinds = vec![
-        Kind { rules: Rules::Pod, generation: Counted, status: Separate, ..core("pods", "Pod", Namespaced) },
-        Kind {
-            rules: Rules::Claim,
-            status: Separate,
-            ..core("persistentvolumeclaims", "PersistentVolumeClaim", Namespaced)
-        },
-        core("events", "Event", Namespaced),
-        Kind { status: Separate, ..core("nodes", "Node", Cluster) },
-        Kind { status: Separate, ..core("namespaces", "Namespace", Cluster) },
-        core("configmaps", "ConfigMap", Namespaced),
-        core("secrets", "Secret", Namespaced),
-        Kind { generation: Counted, ..core("podtemplates", "PodTemplate", Namespaced) },
-        Kind {
-            rules: Rules::Revision,
-            ..builtin("apps", "controllerrevisions", "ControllerRevision", Namespaced)
-        },
-        Kind {
-            generation: Counted,
-            status: Separate,
-            ..builtin("apps", "statefulsets", "StatefulSet", Namespaced)
-        },
-        builtin("coordination.k8s.io", "leases", "Lease", Namespaced),
-        Kind {
-            generation: Absent,
-            status: Together,
-            ..builtin("storage.k8s.io", "storageclasses", "StorageClass", Cluster)
-        },
+        Kind { rules: Rules::Pod, generation: Counted, status: Separate, ..builtin(PODS) },
+        Kind { rules: Rules::Claim, status: Separate, ..builtin(CLAIMS) },
+        builtin(EVENTS),
+        Kind { status: Separate, ..builtin(NODES) },
+        Kind { status: Separate, ..builtin(NAMESPACES) },
+        builtin(CONFIG_MAPS),
+        builtin(SECRETS),
+        Kind { generation: Counted, ..builtin(POD_TEMPLATES) },
+        Kind { rules: Rules::Revision, ..builtin(REVISIONS) },
+        Kind { generation: Counted, status: Separate, ..builtin(NATIVE_STATEFULSETS) },
+        builtin(LEASES),
+        builtin(STORAGE_CLASSES),
     ];
     kinds.extend(kruise_api::crd::all_crds().iter().filter_map(custom));
     for (position, kind) in kinds.iter_mut().enumerate() {
@@ -149,23 +126,36 @@ fn table() -> Vec<Kind> {
     kinds
 }
 
-fn builtin(group: &str, plural: &str, kind: &str, scope: Scope) -> Kind {
+fn builtin(resource: Resource) -> Kind {
     Kind {
         id: KindId(0),
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        plural: plural.to_owned(),
-        kind: kind.to_owned(),
-        scope,
+        resource,
         rules: Rules::Plain,
         generation: Generation::Absent,
         status: StatusPart::Together,
     }
 }
 
-/// A kind of ours at its storage version; older versions would need conversion and are not served.
+/// What a CRD says about one of its versions. Kept for ever, as the constants of other types are: the table is built once.
+fn described(manifest: &Value, version: &Value) -> Option<Resource> {
+    let text = |from: &Value, pointer: &str| -> Option<&'static str> {
+        Some(Box::leak(from.pointer(pointer)?.as_str()?.to_owned().into_boxed_str()))
+    };
+    let scope = match text(manifest, "/spec/scope")? {
+        "Namespaced" => Scope::Namespaced,
+        _ => Scope::Cluster,
+    };
+    Some(Resource::described(Box::leak(Box::new(Description {
+        plural: text(manifest, "/spec/names/plural")?,
+        group: text(manifest, "/spec/group")?,
+        version: text(version, "/name")?,
+        kind: text(manifest, "/spec/names/kind")?,
+        scope,
+    }))))
+}
+
+/// A Kruise kind at its storage version; older versions would need conversion and are not served.
 fn custom(manifest: &Value) -> Option<Kind> {
-    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let versions = manifest.pointer("/spec/versions").and_then(Value::as_array)?;
     let stored = versions.iter().find(|one| one.get("storage") == Some(&Value::Bool(true)))?;
     let schema = Schema::read(stored.pointer("/schema/openAPIV3Schema")?);
@@ -177,17 +167,9 @@ fn custom(manifest: &Value) -> Option<Kind> {
         (Some(spec), Some(status), selector) => Some([spec, status, selector.unwrap_or_default()]),
         (_, _, _) => None,
     };
-    let scope = match text("/spec/scope")?.as_str() {
-        "Namespaced" => Scope::Namespaced,
-        _ => Scope::Cluster,
-    };
     Some(Kind {
         id: KindId(0),
-        group: text("/spec/group")?,
-        version: stored.get("name")?.as_str()?.to_owned(),
-        plural: text("/spec/names/plural")?,
-        kind: text("/spec/names/kind")?,
-        scope,
+        resource: described(manifest, stored)?,
         rules: Rules::Custom(Box::new(Custom { schema, scale })),
         generation: Generation::Counted,
         status: if has_status { StatusPart::Separate } else { StatusPart::Together },

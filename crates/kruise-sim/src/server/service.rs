@@ -68,8 +68,9 @@ impl Door {
     async fn suffer(self, fate: Fate, call: Call) -> io::Result<Response<Content>> {
         match fate {
             Fate::Served => {
+                let slow = if call.verb.is_write() { Duration::ZERO } else { self.link.read_delay() };
                 let response = self.serve(&self.by_replica(call));
-                wait(self.link.latency()).await;
+                wait(self.link.latency() + slow).await;
                 if self.link.is_dead() { std::future::pending().await } else { Ok(response) }
             }
             Fate::Refused(failure) => {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use kruise_api::Resource;
 use serde_json::{Value, json};
 
 use super::admission::Admission;
 use super::change::scale_of;
 use super::failure::Failure;
 use super::request::{Call, Part, Shape, Trial, Verb};
-use super::resources::Kind;
+use super::resources::{self, Kind};
 use super::store::{Event, Object, Store};
 use crate::rng::Rng;
 
@@ -20,6 +21,9 @@ pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Is told every change at once, before anybody else can act.
 pub trait Observer: Send {
     fn changed(&mut self, change: &Change<'_>);
+
+    /// The server went back to an earlier state.
+    fn restored(&mut self, store: &Store);
 
     /// A write that had no effect.
     fn refused(&mut self, who: &'static str, call: &Call);
@@ -32,6 +36,12 @@ pub struct Change<'a> {
     /// Who wrote.
     pub who: &'static str,
     pub call: &'a Call,
+}
+
+impl Change<'_> {
+    pub fn is_of(&self, resource: Resource) -> bool {
+        resources::of(resource).is_some_and(|kind| kind.id == self.event.kind)
+    }
 }
 
 /// One write that was asked for.
@@ -53,6 +63,8 @@ pub struct State {
     log: Option<Vec<Entry>>,
     /// Of the question that is being answered.
     pub(super) trial: Trial,
+    /// Who asks it.
+    pub(super) who: &'static str,
     pub(super) admission: Admission,
 }
 
@@ -109,6 +121,7 @@ impl State {
             fresh: Vec::new(),
             log: None,
             trial: Trial::Real,
+            who: "",
             admission: Admission::Nobody,
         }
     }
@@ -137,6 +150,7 @@ impl State {
     /// Answers everything but a watch.
     pub fn handle(&mut self, who: &'static str, call: &Call) -> Result<Answer, Failure> {
         self.trial = call.options.dry_run;
+        self.who = who;
         let answer = match call.verb {
             Verb::Get => self.get(call),
             Verb::List | Verb::Watch => self.list(call),
@@ -160,6 +174,14 @@ impl State {
         answer
     }
 
+    /// Starts anew from a backup.
+    pub fn restore(&mut self, version: u64) {
+        self.store.restore(version);
+        if let Some(observer) = &mut self.observer {
+            observer.restored(&self.store);
+        }
+    }
+
     pub(super) fn changed(&mut self, event: Arc<Event>) {
         if self.observer.is_some() {
             self.fresh.push(event);
@@ -171,13 +193,18 @@ impl State {
         match call.part {
             Part::Whole | Part::Status => Ok(Answer::object(200, object)),
             Part::Scale => Ok(Answer::value(200, scale_of(call.kind, &object)?)),
-            Part::Resize | Part::Eviction | Part::Binding => Err(Failure::no_such_path()),
+            Part::Resize | Part::EphemeralContainers | Part::Eviction | Part::Binding => {
+                Err(Failure::no_such_path())
+            }
         }
     }
 
     /// A consistent list, by pages if asked.
     fn list(&self, call: &Call) -> Result<Answer, Failure> {
         let kind = call.kind;
+        if let Some(version) = call.options.oldest().filter(|version| self.store.version() < *version) {
+            return Err(Failure::too_large(version, self.store.version()));
+        }
         let skip: usize = if call.options.next.is_empty() {
             0
         } else {
@@ -195,7 +222,7 @@ impl State {
             map.insert("continue".into(), end.to_string().into());
             map.insert("remainingItemCount".into(), (total - end).into());
         }
-        let (name, version) = (format!("{}List", kind.kind), kind.api_version());
+        let (name, version) = (format!("{}List", kind.resource.kind()), kind.resource.api_version());
         Ok(Answer::value(
             200,
             json!({"kind": name, "apiVersion": version, "metadata": metadata, "items": items}),

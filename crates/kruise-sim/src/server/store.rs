@@ -55,6 +55,9 @@ pub struct Store {
     /// The version of the newest event that was dropped.
     floor: u64,
     limit: usize,
+    restores: u64,
+    /// The version that it went back to last; nothing before that is known.
+    restored_to: u64,
 }
 
 struct Table {
@@ -106,6 +109,8 @@ impl Default for Store {
             first: 0,
             floor: 1,
             limit: HISTORY,
+            restores: 0,
+            restored_to: 1,
         }
     }
 }
@@ -135,7 +140,17 @@ impl Store {
 
     /// All objects of a kind as they were at this version, as far back as anything is remembered.
     pub fn list_at(&self, kind: KindId, namespace: &str, version: u64) -> Vec<Arc<Object>> {
-        let Some(table) = self.tables.get(kind.0) else { return Vec::new() };
+        let objects = self.as_of(kind, version);
+        let is_there = |name: &Name| namespace.is_empty() || *name.0 == *namespace;
+        objects.iter().filter(|(name, _)| is_there(name)).map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    fn named_at(&self, kind: KindId, version: u64) -> BTreeMap<Name, Arc<Object>> {
+        self.as_of(kind, version).into_owned()
+    }
+
+    fn as_of(&self, kind: KindId, version: u64) -> Cow<'_, BTreeMap<Name, Arc<Object>>> {
+        let Some(table) = self.tables.get(kind.0) else { return Cow::Owned(BTreeMap::new()) };
         let newer = self.history.iter().rev().take_while(|event| version < event.version);
         let mut objects = Cow::Borrowed(&table.objects);
         for event in newer.filter(|event| event.kind == kind) {
@@ -144,8 +159,7 @@ impl Store {
                 None => objects.to_mut().remove(&event.name),
             };
         }
-        let is_there = |name: &Name| namespace.is_empty() || *name.0 == *namespace;
-        objects.iter().filter(|(name, _)| is_there(name)).map(|(_, object)| Arc::clone(object)).collect()
+        objects
     }
 
     /// The version that a list is of: the newest unless it is to be an older one.
@@ -199,6 +213,31 @@ impl Store {
     /// Watches can begin nowhere before now: whoever is behind must list again.
     pub fn compact(&mut self) {
         self.floor = self.version;
+    }
+
+    /// Back to an earlier version. Versions count from there; numbers of events go on, and none of the past is remembered.
+    pub fn restore(&mut self, version: u64) {
+        let version = version.max(self.restored_to).min(self.version);
+        for (position, _) in resources::all().iter().enumerate() {
+            let objects = self.named_at(KindId(position), version);
+            if let Some(table) = self.tables.get_mut(position) {
+                table.objects = objects;
+                table.changed.notify_waiters();
+            }
+        }
+        self.first = self.count();
+        self.history.clear();
+        self.version = version;
+        self.restored_to = version;
+        self.floor = self.version;
+        self.restores += 1;
+        // Whoever waits for something new looks, too.
+        self.changed.send_modify(|_| {});
+    }
+
+    /// How often it went back.
+    pub fn restores(&self) -> u64 {
+        self.restores
     }
 
     fn forget_one(&mut self) {

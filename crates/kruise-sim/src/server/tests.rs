@@ -97,7 +97,7 @@ fn kinds_of_ours_are_pruned_defaulted_and_refused_by_their_schema() {
     let spec =
         json!({"replicas": 2, "nonsense": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template});
     let create = |wanted: &Value, name: &str| {
-        let head = (sets.api_version(), &sets.kind);
+        let head = (sets.resource.api_version(), sets.resource.kind());
         let body = json!({"apiVersion": head.0, "kind": head.1, "metadata": {"name": name}, "spec": wanted, "status": {"replicas": 7}});
         server.ask("test", &Call::object(Verb::Create, sets, ("n", ""), body))
     };
@@ -292,7 +292,7 @@ fn new_pods_are_placed_by_our_webhook() {
     let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"});
     let state = |name: &str| {
         json!({
-            "apiVersion": states.api_version(), "kind": states.kind, "metadata": {"name": name},
+            "apiVersion": states.resource.api_version(), "kind": states.resource.kind(), "metadata": {"name": name},
             "spec": {"targetRef": target, "requiredPersistentTopology": {"keys": ["zone"]}},
         })
     };

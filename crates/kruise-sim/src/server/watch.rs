@@ -40,7 +40,12 @@ struct Open {
     late: VecDeque<(Instant, Arc<Event>)>,
     bookmarks: Bookmarks,
     bookmark_at: Instant,
+    opened: Instant,
+    /// How often the server had gone back by then. It ends all watches when it does.
+    restores: u64,
     end_at: Instant,
+    /// Where the client said to begin: no event of an older version is sent, also by a server that went back.
+    from: u64,
     told: u64,
 }
 
@@ -53,7 +58,7 @@ pub fn open(
     check(call)?;
     let now = Instant::now();
     let mut lines = VecDeque::new();
-    let (changed, next, told) = {
+    let (changed, next, told, restores) = {
         let state = server.lock();
         let store = &state.store;
         let version = call.options.oldest().unwrap_or(0);
@@ -74,7 +79,7 @@ pub fn open(
             lines.push_back(line("ERROR", &Bytes::from(status.to_string())));
         }
         let from = if wants_all { listed } else { version };
-        (changed, store.number_after(from), from)
+        (changed, store.number_after(from), from, store.restores())
     };
     let lasts = call.options.timeout_seconds.map_or(LONGEST, Duration::from_secs);
     let open = Open {
@@ -88,7 +93,10 @@ pub fn open(
         late: VecDeque::new(),
         bookmarks: call.options.bookmarks,
         bookmark_at: now + BOOKMARK_EVERY,
+        opened: now,
+        restores,
         end_at: now + lasts,
+        from: told,
         told,
     };
     Ok(stream::unfold(open, |mut open| async move {
@@ -121,10 +129,14 @@ impl Open {
             if let Some(line) = self.lines.pop_front() {
                 return Some(line);
             }
+            if self.link.went_silent_since(self.opened) {
+                return std::future::pending().await;
+            }
             // What comes after the look is waited for, so it is registered before.
             let news = changed.notified();
             let now = Instant::now();
-            if self.end_at <= now || self.link.cuts_watch(self.kind) {
+            let is_restored = self.restores < self.server.lock().store.restores();
+            if self.end_at <= now || is_restored || self.link.cuts_watch(self.kind) {
                 return None;
             }
             self.gather();
@@ -147,7 +159,11 @@ impl Open {
     fn gather(&mut self) {
         let state = self.server.lock();
         for event in state.store.since(self.next) {
-            if event.kind == self.kind.id && (self.namespace.is_empty() || *event.name.0 == *self.namespace) {
+            let is_new = self.from < event.version;
+            if event.kind == self.kind.id
+                && is_new
+                && (self.namespace.is_empty() || *event.name.0 == *self.namespace)
+            {
                 let due = event.at + self.link.event_delay(self.kind);
                 let due = self.late.back().map_or(due, |(before, _)| due.max(*before));
                 self.late.push_back((due, Arc::clone(event)));
@@ -198,6 +214,6 @@ fn bookmark(kind: &Kind, version: u64, annotations: &Value) -> Bytes {
     if let (true, Some(map)) = (annotations.is_object(), metadata.as_object_mut()) {
         map.insert("annotations".into(), annotations.clone());
     }
-    let object = json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
+    let object = json!({"kind": kind.resource.kind(), "apiVersion": kind.resource.api_version(), "metadata": metadata});
     line("BOOKMARK", &Bytes::from(object.to_string()))
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::scenario::Kind;
-use super::{World, revert, rework};
+use super::{World, revert};
+use crate::kinds::workload;
 use crate::rng::Rng;
 use crate::server::{Call, Edit, Part, Verb};
 
@@ -33,15 +33,17 @@ pub struct Edits {
 impl World {
     /// One edit of a field that the schema describes, taken back after this long.
     pub(super) fn edit_by_lot(&self, seed: u64, lasts: Duration) {
-        let spec = self.set.custom().and_then(|custom| custom.schema.field("spec"));
+        let Some((kind, _)) = self.subject() else { return };
+        let spec = kind.custom().and_then(|custom| custom.schema.field("spec"));
         let Some(edit) = spec.and_then(|spec| spec.edit(&mut Rng::new(seed), &LEFT_ALONE)) else { return };
         self.make("edit-taken", Verb::MergePatch, patch(&edit), lasts);
     }
 
     /// One edit of a template or of ordinals, taken back after this long.
-    pub(super) fn rework_by_lot(&self, kind: Kind, seed: u64, lasts: Duration) {
-        let Some(spec) = self.spec() else { return };
-        let rework = rework::drawn(kind, &spec, &mut Rng::new(seed));
+    pub(super) fn rework_by_lot(&self, seed: u64, lasts: Duration) {
+        let (Some(spec), Some((_, target))) = (self.spec(), self.subject()) else { return };
+        let Some(workload) = workload::described(target.resource) else { return };
+        let rework = workload::drawn(workload, &spec, &mut Rng::new(seed));
         let changed = rework.applied_to(&spec);
         if changed != spec {
             let operation = json!([{"op": "replace", "path": "/spec", "value": changed}]);
@@ -96,20 +98,23 @@ impl World {
     /// What an autoscaler does.
     pub(super) fn scale(&self, replicas: u32) {
         let body = json!({"spec": {"replicas": replicas}});
-        let call =
-            Call::object(Verb::MergePatch, self.set, ("default", "web"), body.clone()).part(Part::Scale);
+        let Some((kind, target)) = self.subject() else { return };
+        let at = (target.namespace(), target.name);
+        let call = Call::object(Verb::MergePatch, kind, at, body.clone()).part(Part::Scale);
         if self.server.ask("autoscaler", &call).is_ok() {
             self.decide(&body);
         }
     }
 
     fn patch(&self, verb: Verb, body: Value) -> Result<(), crate::server::Failure> {
-        self.server.ask(USER, &Call::object(verb, self.set, ("default", "web"), body)).map(drop)
+        let Some((kind, target)) = self.subject() else { return Ok(()) };
+        let at = (target.namespace(), target.name);
+        self.server.ask(USER, &Call::object(verb, kind, at, body)).map(drop)
     }
 
     fn spec(&self) -> Option<Value> {
-        let state = self.server.lock();
-        state.store.get(self.set.id, &("default".into(), "web".into()))?.value.get("spec").cloned()
+        let (_, target) = self.subject()?;
+        target.find(&self.server.lock().store)?.value.get("spec").cloned()
     }
 }
 

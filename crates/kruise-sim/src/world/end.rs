@@ -4,28 +4,31 @@ use kruise_api::labels::{CLONESET_INSTANCE_ID, STATEFULSET_POD_NAME};
 use serde_json::{Map, Value, json};
 
 use super::actors::Kinds;
-use super::scenario::{BAD_IMAGE, Kind, Scenario};
+use super::scenario::Scenario;
+use crate::kinds::workload::{self, Names};
 use crate::server::{DRAWN, Object, Server, resources};
 
-/// The state at the end: the workload's spec and status, its pods and claims, each list sorted.
+/// The state at the end: the subject's spec and status, its pods and claims, each list sorted.
 pub fn state(server: &Server, scenario: &Scenario) -> Value {
     let Some(kinds) = Kinds::find() else { return Value::Null };
-    let keeps_names = scenario.kind == Kind::StatefulSet;
+    let workload = scenario.subject.and_then(|target| workload::described(target.resource));
+    let names = workload.map_or(scenario.kind.pod_names, |workload| workload.names);
+    let keeps_names = names == Names::Kept;
     let state = server.lock();
     let sorted = |kind: &resources::Kind| {
         let mut all: Vec<String> = state
             .store
             .list(kind.id, "default")
             .map(|(name, object)| {
-                let name = if keeps_names { &*name.1 } else { "" };
-                json!({"name": name, "what": plain(object)}).to_string()
+                let text = json!({"name": &*name.1, "what": plain(object)}).to_string();
+                // A drawn name is also part of what is derived from it.
+                if keeps_names { text } else { text.replace(&*name.1, "") }
             })
             .collect();
         all.sort();
         all
     };
-    let set = resources::find(kruise_api::names::APPS_GROUP, "v1beta1", scenario.kind.plural());
-    let set = set.and_then(|kind| state.store.get(kind.id, &("default".into(), "web".into())));
+    let set = scenario.subject.and_then(|target| target.find(&state.store));
     let mut status = set.and_then(|set| set.value.get("status")).cloned().unwrap_or_default();
     drop_times(&mut status);
     json!({
@@ -33,6 +36,7 @@ pub fn state(server: &Server, scenario: &Scenario) -> Value {
         "status": status,
         "pods": sorted(kinds.pods),
         "claims": sorted(kinds.claims),
+        "own": (scenario.kind.end)(&state.store),
         "revisions": state.store.list(kinds.revisions.id, "default").map(|(name, _)| name.1.to_string()).collect::<Vec<_>>(),
     })
 }
@@ -52,6 +56,13 @@ fn plain(object: &Object) -> Value {
         spec.shift_remove("nodeName");
         spec.shift_remove("hostname");
         spec.shift_remove("volumes");
+        // Where a pod was put first is drawn by lot, and so is where it comes back to.
+        spec.shift_remove("nodeSelector");
+        // The uid of the job that put them there.
+        let ephemeral = spec.get_mut("ephemeralContainers").and_then(Value::as_array_mut);
+        for one in ephemeral.into_iter().flatten().filter_map(Value::as_object_mut) {
+            one.shift_remove("env");
+        }
         spec.sort_keys();
     }
     let mut conditions: Vec<String> = object
@@ -66,10 +77,21 @@ fn plain(object: &Object) -> Value {
     json!({"labels": labels, "spec": spec, "phase": object.str("/status/phase"), "conditions": conditions, "deleting": object.is_deleting()})
 }
 
+/// Fields that two runs of one scenario may differ in.
+const TIMES: [&str; 7] = [
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastProbeTime",
+    "startTime",
+    "completionTime",
+    "observedGeneration",
+    "message",
+];
+
 fn drop_times(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            for name in ["lastTransitionTime", "lastUpdateTime", "observedGeneration", "message"] {
+            for name in TIMES {
                 map.shift_remove(name);
             }
             // A list that has become empty again says what no list says.
@@ -80,49 +102,4 @@ fn drop_times(value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(drop_times),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// Whether the workload is where its user wants it; if not, what is missing.
-pub fn goal(server: &Server, scenario: &Scenario) -> Result<(), String> {
-    let Some(kinds) = Kinds::find() else { return Err("no kinds".into()) };
-    let set = resources::find(kruise_api::names::APPS_GROUP, "v1beta1", scenario.kind.plural());
-    let state = server.lock();
-    let set = set.and_then(|kind| state.store.get(kind.id, &("default".into(), "web".into())));
-    let Some(set) = set else { return Err("the workload is gone".into()) };
-    let number = |pointer: &str| set.value.pointer(pointer).and_then(Value::as_i64);
-    let wanted = number("/spec/replicas").unwrap_or(1);
-    // Failed pods of a CloneSet stay for whoever wants to know why (CS-6).
-    let pods = state.store.list(kinds.pods.id, "default").map(|(_, pod)| pod);
-    let pods: Vec<&std::sync::Arc<Object>> = pods.filter(|pod| !super::rules::is_over(pod)).collect();
-    let ready = pods.iter().filter(|pod| super::rules::is_available(pod)).count();
-    let ready = i64::try_from(ready).unwrap_or(i64::MAX);
-    let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-    let partition = number("/spec/updateStrategy/rollingUpdate/partition").unwrap_or(0).min(wanted);
-    // A partition keeps pods of an older revision, also where that is a bad edit which was taken back.
-    let is_bad = |pod: &&&std::sync::Arc<Object>| pod.str("/spec/containers/0/image") == BAD_IMAGE;
-    let bad = pods.iter().filter(is_bad).filter(|pod| !super::rules::is_updated(pod, set)).count();
-    let serving = wanted - i64::try_from(bad).unwrap_or(0).min(partition);
-    if (ready, all) != (serving, wanted) {
-        return Err(format!("{ready} of {all} pods are available, {wanted} are wanted"));
-    }
-    if let Some(other) = pods.iter().find(|pod| !super::rules::is_wanted(pod, scenario.kind, set)) {
-        return Err(format!("pod {} is not wanted", other.str("/metadata/name")));
-    }
-    if number("/status/observedGeneration") != number("/metadata/generation") {
-        return Err("the status does not speak of the newest generation".into());
-    }
-    let updated =
-        i64::try_from(pods.iter().filter(|pod| super::rules::is_updated(pod, set)).count()).unwrap_or(0);
-    // A partition that is raised later brings nobody back.
-    if updated < wanted - partition {
-        return Err(format!("{updated} pods are updated, at least {} should be", wanted - partition));
-    }
-    for (field, expected) in [("replicas", wanted), ("readyReplicas", serving), ("updatedReplicas", updated)]
-    {
-        let said = number(&format!("/status/{field}")).unwrap_or(0);
-        if said != expected {
-            return Err(format!("status.{field} is {said} instead of {expected}"));
-        }
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::actors::Kinds;
 use super::faults::{Fault, Grace, Plan, Turn, everywhere};
@@ -55,11 +56,26 @@ impl World {
     }
 }
 
+impl World {
+    /// The server starts anew from a backup.
+    fn restore(&self, back: Duration) {
+        // Every backup has what the scenario began with.
+        let then = Instant::now().checked_sub(back).unwrap_or(self.start).max(self.start);
+        let mut state = self.server.lock();
+        let version = state.store.version_at(then);
+        state.restore(version);
+    }
+}
+
 impl Fates {
     fn strike(&mut self, turn: &Turn) {
         match turn {
             Turn::Hold(plural, lasts) => self.world.storm.hold(plural, *lasts),
             Turn::Lag(plural, lasts) => self.lag(plural, *lasts),
+            Turn::Late(plural, by, lasts) => self.world.storm.late(plural, *by, *lasts),
+            Turn::SlowReads(by, lasts) => self.world.storm.slow_reads(*by, *lasts),
+            Turn::Silence(lasts) => self.world.storm.silence(*lasts),
+            Turn::Restore(back) => self.world.restore(*back),
             Turn::Double(lasts) => self.world.storm.double(*lasts),
             Turn::Cut => self.world.storm.cut(),
             Turn::Forget => self.world.forget(),
@@ -84,7 +100,7 @@ impl Fates {
                 });
             }
             Turn::Edit(seed, lasts) => self.world.edit_by_lot(*seed, *lasts),
-            Turn::Rework(kind, seed, lasts) => self.world.rework_by_lot(*kind, *seed, *lasts),
+            Turn::Rework(seed, lasts) => self.world.rework_by_lot(*seed, *lasts),
             Turn::Scale(replicas) => self.world.scale(*replicas),
             Turn::DeletePod(grace) => self.delete_pod(*grace),
             Turn::Evict => {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::scenario::Kind;
 use crate::kubelet::{Behaviour, Rule, Which};
 use crate::server::Landing;
 
@@ -23,6 +22,9 @@ pub enum Fault {
 
 /// How late a second manager is that takes over: longer than it waits for the lease.
 pub const LATE: Duration = Duration::from_secs(25);
+
+/// A watch that has been silent for this long is given up by every client.
+const HEARS_AGAIN: Duration = Duration::from_secs(200);
 
 /// What happens to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,14 @@ pub enum Turn {
     /// The replica that serves this kind (plural) stops for so long: no events arrive, then its watches end and their history is
     /// gone, and for as long again lists are as old as their client allows, down to where it stopped.
     Lag(&'static str, Duration),
+    /// Events of this kind (plural) arrive so much later than usual, for so long: the first duration, then the second.
+    Late(&'static str, Duration, Duration),
+    /// Answers to reads (gets and lists) are as of when they were asked, and arrive so much later, for so long.
+    SlowReads(Duration, Duration),
+    /// Nothing is answered for so long, and watches that were open say nothing ever again. No connection breaks.
+    Silence(Duration),
+    /// The server is restored from a backup that is so old: it forgets what was written since, and counts versions from there.
+    Restore(Duration),
     /// Events of all kinds arrive twice for so long.
     Double(Duration),
     /// All watches break off.
@@ -75,7 +85,7 @@ pub enum Turn {
     /// A user makes the edit of this number and takes it back after so long.
     Edit(u64, Duration),
     /// The same of a template or of ordinals.
-    Rework(Kind, u64, Duration),
+    Rework(u64, Duration),
     /// An autoscaler wants so many replicas.
     Scale(u32),
 }
@@ -106,6 +116,10 @@ impl Fault {
             Self::AtTime(_, turn) => match turn {
                 Turn::Hold(_, _) => "hold-events",
                 Turn::Lag(_, _) => "lagging-replica",
+                Turn::Late(_, _, _) => "late-events",
+                Turn::SlowReads(_, _) => "slow-reads",
+                Turn::Silence(_) => "silent-cut",
+                Turn::Restore(_) => "restored",
                 Turn::Double(_) => "double-events",
                 Turn::Cut => "cut-watches",
                 Turn::Forget => "history-gone",
@@ -117,7 +131,7 @@ impl Fault {
                 Turn::Evict => "pod-evicted",
                 Turn::Label => "pod-labelled",
                 Turn::Edit(_, _) => "edit",
-                Turn::Rework(_, _, _) => "rework",
+                Turn::Rework(_, _) => "rework",
                 Turn::Scale(_) => "autoscaled",
             },
         }
@@ -158,8 +172,11 @@ impl Turn {
             | Self::Freeze(lasts)
             | Self::Knob(_, lasts)
             | Self::Edit(_, lasts)
-            | Self::Rework(_, _, lasts) => *lasts,
+            | Self::Rework(_, lasts) => *lasts,
             Self::Lag(_, lasts) => *lasts * 2,
+            Self::Late(_, by, lasts) | Self::SlowReads(by, lasts) => *by + *lasts,
+            Self::Silence(lasts) => *lasts + HEARS_AGAIN,
+            Self::Restore(_) => HEARS_AGAIN,
             // Whoever waits for a time of day waits until the clock is where it was.
             Self::ClockJump(seconds) => Duration::from_secs(seconds.min(&0).unsigned_abs()),
             Self::Cut | Self::Forget | Self::DeletePod(_) | Self::Evict | Self::Label | Self::Scale(_) => {
@@ -174,6 +191,9 @@ impl Turn {
             Self::Hold(_, lasts) | Self::Lag(_, lasts) | Self::Outage(_, lasts) | Self::Freeze(lasts) => {
                 *lasts
             }
+            Self::Late(_, by, _) | Self::SlowReads(by, _) => *by,
+            Self::Silence(lasts) => *lasts + HEARS_AGAIN,
+            Self::Restore(back) => *back + HEARS_AGAIN,
             Self::Double(_)
             | Self::Cut
             | Self::Forget
@@ -183,7 +203,7 @@ impl Turn {
             | Self::Evict
             | Self::Label
             | Self::Edit(_, _)
-            | Self::Rework(_, _, _)
+            | Self::Rework(_, _)
             | Self::Scale(_) => Duration::ZERO,
         }
     }
@@ -193,7 +213,7 @@ impl Plan {
     /// Nothing happens but edits that are taken back: the end is to be as if they had never been made.
     pub fn is_taken_back(&self) -> bool {
         let is_edit =
-            |fault: &Fault| matches!(fault, Fault::AtTime(_, Turn::Edit(_, _) | Turn::Rework(_, _, _)));
+            |fault: &Fault| matches!(fault, Fault::AtTime(_, Turn::Edit(_, _) | Turn::Rework(_, _)));
         !self.faults.is_empty() && self.faults.iter().all(is_edit)
     }
 

@@ -45,8 +45,10 @@ impl Slot {
 
     async fn live(self, link: Arc<Link>, seed: u64, life: u64) {
         let (clock, number) = (self.clock.clone(), self.number);
+        let client = planted::client(self.server.door(&link), self.bug);
         let ground = Ground {
-            client: planted::client(self.server.door(&link), self.bug),
+            elector: client.clone(),
+            client,
             clock: Clock::from_fn(move || clock.now()),
             metrics: Arc::new(Metrics::default()),
             seed,

@@ -9,7 +9,6 @@ mod fates;
 pub mod faults;
 pub mod manager;
 mod revert;
-mod rework;
 pub mod rules;
 pub mod scenario;
 pub mod weather;
@@ -27,14 +26,15 @@ use tokio::time::Instant;
 use crate::kubelet::{Behaviour, Knobs, Rule, Which};
 use crate::planted::Bug;
 use crate::rng::Rng;
-use crate::server::{Call, Entry, Server, Verb, resources};
+use crate::server::{Call, Entry, GATES, Server, Verb, resources};
+use actors::ZONE;
 use actors::{Actors, Kinds, SharedKnobs};
 use clock::WorldClock;
 use edits::Edits;
 use faults::Plan;
 use manager::{Abort, Slot};
 use rules::Ledger;
-use scenario::{Scenario, Step};
+use scenario::{Scenario, Step, Target};
 use weather::Storm;
 
 /// Nothing moved for so long: longer than a lease and every patience of the manager.
@@ -49,9 +49,6 @@ const STILL: Duration = Duration::from_mins(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// A run that has not settled by then never will.
 const TOO_LONG: Duration = Duration::from_hours(2);
-
-/// What workloads of these worlds may use besides what is on by itself; [`admission`](crate::server) knows the same.
-const GATES: &str = "--feature-gates=StatefulSetStartOrdinal=true,InPlaceWorkloadVerticalScaling=true";
 
 /// Everything that decides a run.
 #[derive(Clone)]
@@ -108,10 +105,12 @@ pub enum Lease {
 
 impl Default for Flags {
     fn default() -> Self {
+        let on: Vec<String> = GATES.iter().map(|gate| format!("{}=true", gate.about().name)).collect();
+        let gates = format!("--feature-gates={}", on.join(","));
         Self {
             // Looked at less often than usual: nothing else in a run is so frequent.
-            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s", GATES])),
-            alone: Arc::new(Settings::read(&["--enable-leader-election=false", GATES])),
+            leading: Arc::new(Settings::read(&["--leader-election-retry-period=5s", &gates])),
+            alone: Arc::new(Settings::read(&["--enable-leader-election=false", &gates])),
         }
     }
 }
@@ -177,7 +176,7 @@ pub(crate) struct World {
     ledger: Ledger,
     knobs: SharedKnobs,
     kinds: Kinds,
-    set: &'static resources::Kind,
+    scenario: Arc<Scenario>,
     slot: Slot,
     edits: Arc<Mutex<Edits>>,
     rng: Rng,
@@ -190,17 +189,23 @@ impl World {
         let clock = WorldClock::start();
         let wall = clock.clone();
         let server = Server::new(rng.draw(), Arc::new(move || wall.now()));
-        let ledger = Ledger::new(run.plan.lag())?;
+        let ledger = Ledger::new(run.plan.lag());
         server.lock().observe(Box::new(ledger.clone()));
         server.lock().admit_by_ours();
         if run.log == Log::Kept {
             server.lock().keep_log();
         }
         let storm = Storm::new(rng.fork(), &run.plan);
-        let bad = Rule {
-            which: Which { image: Some(scenario::BAD_IMAGE.to_owned()), ..Which::default() },
-            behaviour: Behaviour::PullFails,
+        let of_image = |image: &str, behaviour: Behaviour| Rule {
+            which: Which { image: Some(image.to_owned()), ..Which::default() },
+            behaviour,
         };
+        let ends = |exit_code: i32| Behaviour::Exits { exit_code, after: Duration::from_secs(3) };
+        let images = vec![
+            of_image(scenario::BAD_IMAGE, Behaviour::PullFails),
+            of_image(scenario::ENDING_IMAGE, ends(0)),
+            of_image(scenario::FAILING_IMAGE, ends(1)),
+        ];
         let slot = Slot {
             server: server.clone(),
             clock: clock.clone(),
@@ -213,9 +218,9 @@ impl World {
             clock,
             storm,
             ledger,
-            knobs: Arc::new(Mutex::new(Knobs(vec![bad]))),
+            knobs: Arc::new(Mutex::new(Knobs(images))),
             kinds: Kinds::find()?,
-            set: resources::find(kruise_api::names::APPS_GROUP, "v1beta1", run.scenario.kind.plural())?,
+            scenario: Arc::new(run.scenario.clone()),
             slot,
             edits: Arc::default(),
             server,
@@ -263,16 +268,15 @@ impl World {
         };
         create("namespaces", "default", json!({}));
         create("namespaces", kruise_api::names::NAMESPACE, json!({}));
-        for node in actors::NODES {
-            create("nodes", node, json!({}));
+        for (node, zone) in actors::NODES {
+            create("nodes", node, json!({"metadata": {"labels": {ZONE: zone}}}));
         }
     }
 
     async fn play(&mut self, run: &Run) -> Result<(), String> {
-        let create = Call::object(Verb::Create, self.set, ("default", ""), run.scenario.object.clone());
-        self.server
-            .ask("user", &create)
-            .map_err(|failure| format!("the scenario is refused: {}", failure.message))?;
+        for (target, object) in &run.scenario.objects {
+            self.user(Verb::Create, *target, object)?;
+        }
         let last = run.scenario.steps.len().saturating_sub(1);
         for (position, step) in run.scenario.steps.iter().enumerate() {
             match step {
@@ -281,9 +285,15 @@ impl World {
                 Step::Wait(time) => tokio::time::sleep(*time).await,
                 Step::Edit(patch) => self.edit(patch, self.start + run.plan.ends()).await?,
                 Step::SpecifyDelete => self.specify(),
+                Step::Create(target, object) => {
+                    self.add(*target, object, self.start + run.plan.ends()).await?;
+                }
+                Step::Patch(target, patch) => self.user(Verb::MergePatch, *target, patch)?,
+                // Somebody else may have been faster.
+                Step::Delete(target) => drop(self.user(Verb::Delete, *target, &Value::Null)),
             }
         }
-        end::goal(&self.server, &run.scenario)?;
+        (run.scenario.kind.goal)(&self.server.lock().store, &run.scenario)?;
         let before = self.storm.writes();
         tokio::time::sleep(STILL).await;
         if self.storm.writes() != before {
@@ -292,9 +302,39 @@ impl World {
         Ok(())
     }
 
+    /// What the user of the scenario does with some object.
+    fn user(&self, verb: Verb, target: Target, body: &Value) -> Result<(), String> {
+        let Some(kind) = resources::of(target.resource) else {
+            return Err(format!("the server does not serve {:?}", target.resource));
+        };
+        let name = if verb == Verb::Create { "" } else { target.name };
+        let call = Call::object(verb, kind, (target.namespace(), name), body.clone());
+        let answer = self.server.ask("user", &call);
+        answer.map(drop).map_err(|failure| format!("the scenario is refused: {}", failure.message))
+    }
+
+    /// A namesake may be in the way for as long as there are faults. One that a restored server has brought back will do.
+    async fn add(&self, target: Target, object: &Value, others_until: Instant) -> Result<(), String> {
+        loop {
+            let Err(why) = self.user(Verb::Create, target, object) else { return Ok(()) };
+            if others_until <= Instant::now() {
+                return if target.find(&self.server.lock().store).is_some() { Ok(()) } else { Err(why) };
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    /// The workload that is edited, if there is one.
+    fn subject(&self) -> Option<(&'static resources::Kind, Target)> {
+        let target = self.scenario.subject?;
+        Some((resources::of(target.resource)?, target))
+    }
+
     /// Edits of others can be in the way of this one, for as long as there are some.
     async fn edit(&self, patch: &Value, others_until: Instant) -> Result<(), String> {
-        let edit = Call::object(Verb::MergePatch, self.set, ("default", "web"), patch.clone());
+        let Some((kind, target)) = self.subject() else { return Err("there is nothing to edit".into()) };
+        let at = (target.namespace(), target.name);
+        let edit = Call::object(Verb::MergePatch, kind, at, patch.clone());
         loop {
             match self.server.ask("user", &edit) {
                 Ok(_) => {

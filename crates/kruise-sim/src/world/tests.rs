@@ -1,7 +1,8 @@
-use super::scenario::{Kind, scenario};
 use super::*;
+use crate::kinds::tests::{CLONES, SETS, scenario};
+use crate::kinds::{self, SimulatedKind};
 
-fn run(kind: Kind, name: &str) -> Run {
+fn run(kind: &SimulatedKind, name: &str) -> Run {
     Run { log: Log::Kept, ..Run::new(scenario(kind, name), 11, Plan::default()) }
 }
 
@@ -9,7 +10,7 @@ fn run(kind: Kind, name: &str) -> Run {
 #[test]
 fn same_seed_writes_the_same_bytes() {
     let flags = Flags::default();
-    let both = [Kind::CloneSet, Kind::StatefulSet];
+    let both = [CLONES, SETS];
     for (kind, lease) in both.into_iter().flat_map(|kind| [(kind, Lease::Held), (kind, Lease::Contended)]) {
         let again = || Run { lease, ..run(kind, "rollback") }.go(&flags);
         let (first, second) = (again(), again());
@@ -22,8 +23,8 @@ fn same_seed_writes_the_same_bytes() {
 #[test]
 fn every_scenario_ends_well_without_faults() {
     let flags = Flags::default();
-    for scenario in scenario::all() {
-        let name = format!("{} {}", scenario.kind.word(), scenario.name);
+    for scenario in kinds::scenarios() {
+        let name = scenario.title();
         let outcome = Run { log: Log::Kept, ..Run::new(scenario, 1, Plan::default()) }.go(&flags);
         assert!(outcome.faults.is_empty(), "{name}: {:?}\n{}", outcome.faults, outcome.log.join("\n"));
     }
@@ -34,9 +35,7 @@ fn every_scenario_ends_well_without_faults() {
 fn edits_that_are_taken_back_leave_nothing_behind() {
     let flags = Flags::default();
     let mut struck: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for (number, kind) in
-        (0..8).flat_map(|number| [Kind::CloneSet, Kind::StatefulSet].map(|kind| (number, kind)))
-    {
+    for (number, kind) in (0..8).flat_map(|number| [CLONES, SETS].map(|kind| (number, kind))) {
         let edits = (0..4).map(|one| {
             let turn = faults::Turn::Edit(number * 10 + one, Duration::from_secs(15));
             faults::Fault::AtTime(Duration::from_secs(5 + 20 * one), turn)
@@ -60,12 +59,11 @@ fn as_16_as_24_as_25_edits_of_templates_and_ordinals_leave_nothing_behind() {
     let flags = Flags::default();
     let mut struck: BTreeMap<&'static str, u64> = BTreeMap::new();
     let names = ["in-place", "recreate", "claims", "surge", "hooks", "partition"];
-    for (number, kind, name) in (0..)
-        .zip(names)
-        .flat_map(|(number, name)| [Kind::CloneSet, Kind::StatefulSet].map(|kind| (number, kind, name)))
+    for (number, kind, name) in
+        (0..).zip(names).flat_map(|(number, name)| [CLONES, SETS].map(|kind| (number, kind, name)))
     {
         let edits = (0..4).map(|one| {
-            let turn = faults::Turn::Rework(kind, number * 10 + one, Duration::from_secs(10 + 5 * one));
+            let turn = faults::Turn::Rework(number * 10 + one, Duration::from_secs(10 + 5 * one));
             faults::Fault::AtTime(Duration::from_secs(20 + 30 * one), turn)
         });
         let run = Run::new(scenario(kind, name), number, Plan { faults: edits.collect() });
@@ -88,7 +86,7 @@ fn as_16_as_24_as_25_edits_of_templates_and_ordinals_leave_nothing_behind() {
 #[test]
 fn autoscaler_and_rollout_get_along() {
     let flags = Flags::default();
-    for kind in [Kind::CloneSet, Kind::StatefulSet] {
+    for kind in [CLONES, SETS] {
         let scales = [(34, 4), (37, 1), (41, 3), (48, 5), (55, 2)].map(|(at, replicas)| {
             faults::Fault::AtTime(Duration::from_secs(at), faults::Turn::Scale(replicas))
         });

@@ -31,6 +31,12 @@ struct Inner {
     held: BTreeMap<&'static str, Instant>,
     /// Lists of these kinds are as of the first time until the second.
     stopped: BTreeMap<&'static str, (Instant, Instant)>,
+    /// Events of these kinds are so late until then.
+    late: BTreeMap<&'static str, (Duration, Instant)>,
+    /// Reads are so slow until then.
+    slow: Option<(Duration, Instant)>,
+    /// From when until when nothing was or is answered.
+    silent: Vec<(Instant, Instant)>,
     doubled: Option<Instant>,
     cut: Option<Instant>,
     outage: Option<(u16, Instant)>,
@@ -53,6 +59,9 @@ impl Storm {
             struck: BTreeMap::new(),
             held: BTreeMap::new(),
             stopped: BTreeMap::new(),
+            late: BTreeMap::new(),
+            slow: None,
+            silent: Vec::new(),
             doubled: None,
             cut: None,
             outage: None,
@@ -93,6 +102,19 @@ impl Storm {
         self.lock().stopped.insert(plural, (now, now + lasts));
     }
 
+    pub fn late(&self, plural: &'static str, by: Duration, lasts: Duration) {
+        self.lock().late.insert(plural, (by, Instant::now() + lasts));
+    }
+
+    pub fn slow_reads(&self, by: Duration, lasts: Duration) {
+        self.lock().slow = Some((by, Instant::now() + lasts));
+    }
+
+    pub fn silence(&self, lasts: Duration) {
+        let now = Instant::now();
+        self.lock().silent.push((now, now + lasts));
+    }
+
     pub fn double(&self, lasts: Duration) {
         self.lock().doubled = Some(Instant::now() + lasts);
     }
@@ -114,9 +136,15 @@ impl Storm {
     }
 }
 
+impl Inner {
+    fn is_silent(&self, now: Instant) -> bool {
+        self.silent.iter().any(|(from, until)| *from <= now && now < *until)
+    }
+}
+
 /// Leases and events are courtesy: nothing depends on when they are written.
 pub fn counts(call: &Call) -> bool {
-    call.verb.is_write() && !matches!(call.kind.plural.as_str(), "leases" | "events")
+    call.verb.is_write() && !matches!(call.kind.resource.plural(), "leases" | "events")
 }
 
 struct Sky {
@@ -133,10 +161,14 @@ impl Weather for Sky {
         {
             return Fate::Refused(failure(code));
         }
-        if !counts(call) {
+        let (is_silent, counts) = (inner.is_silent(Instant::now()), counts(call));
+        inner.writes += u64::from(counts);
+        if is_silent {
+            return Fate::Lost;
+        }
+        if !counts {
             return Fate::Served;
         }
-        inner.writes += 1;
         let number = inner.writes;
         let Some(blow) = inner.blows.remove(&number) else { return Fate::Served };
         *inner.struck.entry(Fault::AtWrite(number, blow).name()).or_default() += 1;
@@ -169,8 +201,21 @@ impl Weather for Sky {
         Duration::from_millis(1 + inner.rng.below(LATENCY))
     }
 
-    fn event_delay(&mut self, _: &Kind) -> Duration {
-        Duration::from_millis(1 + self.storm.lock().rng.below(EVENT_DELAY))
+    fn event_delay(&mut self, kind: &Kind) -> Duration {
+        let mut inner = self.storm.lock();
+        let usual = Duration::from_millis(1 + inner.rng.below(EVENT_DELAY));
+        let late = inner.late.get(kind.resource.plural()).filter(|(_, until)| Instant::now() < *until);
+        usual + late.map(|(by, _)| *by).unwrap_or_default()
+    }
+
+    fn read_delay(&mut self) -> Duration {
+        let slow = self.storm.lock().slow.filter(|(_, until)| Instant::now() < *until);
+        slow.map(|(by, _)| by).unwrap_or_default()
+    }
+
+    fn went_silent_since(&mut self, opened: Instant) -> bool {
+        let now = Instant::now();
+        self.storm.lock().silent.iter().any(|(from, until)| *from <= now && opened < *until)
     }
 
     fn doubles_event(&mut self, _: &Kind) -> bool {
@@ -183,7 +228,7 @@ impl Weather for Sky {
 
     fn holds_events(&mut self, kind: &Kind) -> Option<Instant> {
         let inner = self.storm.lock();
-        let held = inner.held.get(kind.plural.as_str()).copied();
+        let held = inner.held.get(kind.resource.plural()).copied();
         let frozen = inner.frozen.filter(|(slot, _)| *slot == self.slot).map(|(_, until)| until);
         let late = inner.heard_by.filter(|(slot, _)| *slot != self.slot).map(|(_, until)| until);
         held.max(frozen).max(late)
@@ -191,7 +236,7 @@ impl Weather for Sky {
 
     fn lists_as_of(&mut self, kind: &Kind) -> Option<Instant> {
         let mut inner = self.storm.lock();
-        let (since, until) = inner.stopped.get(kind.plural.as_str()).copied()?;
+        let (since, until) = inner.stopped.get(kind.resource.plural()).copied()?;
         if until <= Instant::now() {
             return None;
         }

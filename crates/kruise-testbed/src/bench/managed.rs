@@ -142,8 +142,8 @@ impl Run {
 impl Kind {
     pub fn name(self) -> &'static str {
         match self {
-            Self::Cloneset => CloneSet::KIND,
-            Self::Statefulset => StatefulSet::KIND,
+            Self::Cloneset => CloneSet::RESOURCE.kind(),
+            Self::Statefulset => StatefulSet::RESOURCE.kind(),
         }
     }
 }

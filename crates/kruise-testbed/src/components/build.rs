@@ -53,7 +53,7 @@ fn lock(component: Component, path: &Path) -> Result<File, TestbedError> {
 fn check_space(component: Component, dir: &Path) -> Result<(), TestbedError> {
     // Measured: sources, compiler cache and binaries together, with a quarter to spare.
     let needed_mib = match component {
-        Component::Kubernetes => 5_000,
+        Component::Kubernetes | Component::OldestKubernetes => 5_000,
         Component::Containerd | Component::Helm => 2_500,
         Component::Etcd => 1_000,
     };

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{CONTAINERD, Component, KUBERNETES};
+use super::{CONTAINERD, Component};
 use crate::TestbedError;
 
 /// The oldest Go that the modules of all components accept.
@@ -46,7 +46,9 @@ pub fn build_args(component: Component) -> Vec<String> {
 pub fn target(component: Component) -> (&'static str, Option<&'static str>) {
     match component {
         Component::Etcd => ("go.etcd.io/etcd/server/v3", Some("etcd")),
-        Component::Kubernetes | Component::Containerd | Component::Helm => ("tool", None),
+        Component::Kubernetes | Component::OldestKubernetes | Component::Containerd | Component::Helm => {
+            ("tool", None)
+        }
     }
 }
 
@@ -59,11 +61,12 @@ fn linker_flags(component: Component) -> String {
         flags.push_str(value);
     };
     match component {
-        Component::Kubernetes => {
-            let mut numbers = KUBERNETES.split('.');
+        Component::Kubernetes | Component::OldestKubernetes => {
+            let version = component.version();
+            let mut numbers = version.split('.');
             let (major, minor) = (numbers.next().unwrap_or("1"), numbers.next().unwrap_or("0"));
             for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
-                set(&format!("{package}.gitVersion"), &format!("v{KUBERNETES}"));
+                set(&format!("{package}.gitVersion"), &format!("v{version}"));
                 set(&format!("{package}.gitMajor"), major);
                 set(&format!("{package}.gitMinor"), minor);
                 set(&format!("{package}.gitTreeState"), "clean");
@@ -102,5 +105,7 @@ mod tests {
 
         assert!(flags.contains("-X k8s.io/component-base/version.gitVersion=v1.36.3"), "{flags}");
         assert!(flags.contains("-X k8s.io/client-go/pkg/version.gitMinor=36"), "{flags}");
+        let oldest = linker_flags(Component::OldestKubernetes);
+        assert!(oldest.contains("-X k8s.io/component-base/version.gitVersion=v1.29.6"), "{oldest}");
     }
 }

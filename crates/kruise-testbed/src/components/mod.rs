@@ -14,6 +14,8 @@ use crate::TestbedError;
 
 /// The version that the testbed runs, linked into the binaries: without it kubectl cannot parse its own.
 pub const KUBERNETES: &str = "1.36.3";
+/// The oldest version that is supported: its servers alone, for `make test-versions`.
+pub const OLDEST_KUBERNETES: &str = "1.29.6";
 const ETCD: &str = "3.7.3";
 const CONTAINERD: &str = "2.4.2";
 const HELM: &str = "3.22.0";
@@ -23,6 +25,8 @@ const HELM: &str = "3.22.0";
 pub enum Component {
     Etcd,
     Kubernetes,
+    /// API server, controller manager and scheduler of the oldest version that is supported.
+    OldestKubernetes,
     Containerd,
     Helm,
 }
@@ -67,12 +71,13 @@ impl Binaries {
 }
 
 impl Component {
+    /// What everybody needs; older servers are built when they are asked for.
     pub const ALL: [Self; 4] = [Self::Etcd, Self::Kubernetes, Self::Containerd, Self::Helm];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",
-            Self::Kubernetes => "kubernetes",
+            Self::Kubernetes | Self::OldestKubernetes => "kubernetes",
             Self::Containerd => "containerd",
             Self::Helm => "helm",
         }
@@ -82,6 +87,7 @@ impl Component {
         match self {
             Self::Etcd => ETCD,
             Self::Kubernetes => KUBERNETES,
+            Self::OldestKubernetes => OLDEST_KUBERNETES,
             Self::Containerd => CONTAINERD,
             Self::Helm => HELM,
         }
@@ -98,6 +104,7 @@ impl Component {
                 "kubelet",
                 "kubectl",
             ],
+            Self::OldestKubernetes => &["kube-apiserver", "kube-controller-manager", "kube-scheduler"],
             Self::Containerd => &["containerd", "containerd-shim-runc-v2", "ctr"],
             Self::Helm => &["helm"],
         }
@@ -116,6 +123,7 @@ impl Component {
         match self {
             Self::Etcd => module!("etcd"),
             Self::Kubernetes => module!("kubernetes"),
+            Self::OldestKubernetes => module!("kubernetes-1.29"),
             Self::Containerd => module!("containerd"),
             Self::Helm => module!("helm"),
         }
@@ -152,6 +160,7 @@ mod tests {
         for (component, line) in [
             (Component::Etcd, format!("go.etcd.io/etcd/server/v3 v{ETCD}")),
             (Component::Kubernetes, format!("k8s.io/kubernetes v{KUBERNETES}")),
+            (Component::OldestKubernetes, format!("k8s.io/kubernetes v{OLDEST_KUBERNETES}")),
             (Component::Containerd, format!("github.com/containerd/containerd/v2 v{CONTAINERD}")),
             (Component::Helm, format!("helm.sh/helm/v3 v{HELM}")),
         ] {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{TestbedError, cargo};
+use crate::{TestbedError, cargo, checkout};
 
 /// A program of the workspace and how it is built.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +19,7 @@ pub const MANAGER_FOR_TESTS: Program = Program { package: "kruise-manager", prof
 
 /// The checkout that this program was compiled in; the test cluster runs where it was compiled.
 pub fn workspace() -> Result<PathBuf, TestbedError> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    workspace.canonicalize().map_err(TestbedError::io("finding the checkout"))
+    checkout::root().canonicalize().map_err(TestbedError::io("finding the checkout"))
 }
 
 /// Builds a program with cargo, which knows when nothing changed, and returns its file.

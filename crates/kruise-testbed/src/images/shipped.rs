@@ -86,7 +86,7 @@ mod tests {
     /// There is no engine here to build it with, so that what it says is compared with what we build.
     #[test]
     fn dockerfile_makes_what_we_make() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Dockerfile");
+        let file = crate::checkout::root().join("Dockerfile");
         let text = fs::read_to_string(file).unwrap().replace("\\\n", " ");
         let (build, ship) = text.split_once("\nFROM scratch\n").unwrap();
         let lines: Vec<&str> = ship.lines().filter(|line| !line.is_empty()).collect();

@@ -15,7 +15,7 @@ pub const INSTANCES: u16 = 32;
 /// The first port of the first instance: below the range from which the kernel picks ports for outgoing connections.
 const FIRST_PORT: u16 = 21_000;
 
-/// Control plane, kubelets and registry of one cluster.
+/// Control plane and manager of one cluster, with room for more.
 const PORTS_PER_INSTANCE: u16 = 32;
 
 /// Where the ports of an instance begin.

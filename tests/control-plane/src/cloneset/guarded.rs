@@ -65,7 +65,9 @@ async fn scenario_36_cloneset_b10_refused_pod_does_not_stop_the_others() {
         let conditions = status["conditions"].as_array().into_iter().flatten();
         let mut messages = conditions.filter_map(|condition| condition["message"].as_str());
         status["updatedAvailableReplicas"] == 2
-            && messages.any(|message| message.contains("refuses does not allow it: 3 of 3 pods"))
+            && messages.any(|message| {
+                message.contains("refuses does not allow it: no disruption allowed now: 3 of 3 pods")
+            })
     };
     web.until("two updated, and told why not the third", refused).await;
     sets.quiet().await;

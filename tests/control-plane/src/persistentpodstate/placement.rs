@@ -86,7 +86,7 @@ async fn pods_return_to_their_nodes() {
     let shown = states.api.get("web").await.unwrap();
     assert_eq!(shown.data["spec"]["preferredPersistentTopology"][0]["preference"], json!({"keys": [HOST]}));
     let refused = wait_refused(&states).await;
-    assert!(refused.contains("web remembers the pods of this workload"), "{refused}");
+    assert!(refused.contains("web already records the pods of this workload"), "{refused}");
     states.change("web", json!({"spec": {"persistentPodStateRetentionPolicy": "WhenDeleted"}})).await;
     assert_eq!(
         older.get("web").await.unwrap().data["spec"]["persistentPodStateRetentionPolicy"],

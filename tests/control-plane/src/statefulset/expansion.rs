@@ -62,7 +62,7 @@ async fn row(live: &Live, claims: &[(&str, &str)], answer: Answer, policy: &str,
 
     if answer == Answer::Refused {
         let why = answered.unwrap_err();
-        assert!(why.contains(r#"storage class "fixed" does not say allowVolumeExpansion"#), "{why}");
+        assert!(why.contains(r#"storage class "fixed" does not set allowVolumeExpansion"#), "{why}");
         let object = live.api.get(&live.name).await.unwrap();
         assert_eq!(object.metadata.generation, Some(1), "{}", live.name);
         assert_eq!(uids(&live.pods_now().await), uids(&before));

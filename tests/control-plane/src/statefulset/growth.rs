@@ -134,7 +134,7 @@ async fn statefulset_b12_class_that_does_not_say_is_refused() {
 
     let why = web.try_change(template(UNSAID, "2Gi")).await.unwrap_err();
 
-    assert!(why.contains("does not say allowVolumeExpansion: true"), "{why}");
+    assert!(why.contains("does not set allowVolumeExpansion: true"), "{why}");
     // Claims that do not follow may be told anything: only new ones get it.
     web.change(json!({"volumeClaimUpdateStrategy": {"type": "OnDelete"}})).await;
     web.change(template(UNSAID, "2Gi")).await;

@@ -105,9 +105,9 @@ async fn terminating_pod_on_a_lost_node_in_order() {
     ordered.until_updated(3).await;
 }
 
-/// AS-39, AS-41: broken condemned pods in order: each goes in its turn and none waits for another for ever.
+/// AS-39, AS-41: in order, two broken condemned pods halt scale-in until one of them recovers.
 #[tokio::test]
-async fn broken_condemned_pods_go() {
+async fn as_39_broken_condemned_pods_halt_scale_in() {
     let sets = statefulsets("ss-broken-condemned").await;
     let web = sets.create(web(4)).await;
     web.until_available(4).await;
@@ -118,6 +118,12 @@ async fn broken_condemned_pods_go() {
 
     web.scale(1).await;
 
+    let status = web.until("the halt", |status| reason(status, "Waiting") == "RemovalHalted").await;
+    let told = status["conditions"].as_array().unwrap().iter().find(|one| one["type"] == "Waiting").unwrap();
+    assert!(told["message"].as_str().unwrap().contains("while it and web-2 are unhealthy"), "{told}");
+    sets.quiet().await;
+    assert_eq!(web.pods_now().await.len(), 4);
+    sets.recover(&pod("web-2"));
     let one = web.until_pods("one pod", |all| all.len() == 1).await;
     assert_eq!(names(&one), pods(0..1));
 }

@@ -2,13 +2,12 @@
 //! manager starts. What it writes is read from the API server's audit log.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kruise_sim::kubelet::{Behaviour, Which};
-use kruise_testbed::{Scratch, manager, scratch_without_manager, wait};
+use kruise_testbed::{Scratch, checkout, manager, scratch_without_manager, wait};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde::Serialize;
@@ -189,7 +188,7 @@ fn pods_of(test: &Scratch) -> Which {
 
 /// Objects of a recording, with all times moved by the same amount.
 fn recorded(name: &str) -> Vec<Value> {
-    let path = shared_folder().join(format!("golden/takeover/{name}.json"));
+    let path = checkout::golden("takeover").join(format!("{name}.json"));
     let original = std::fs::read_to_string(path).unwrap();
     let newest = times(&original).max().unwrap();
     let moved = Timestamp::now().duration_since(newest) - SignedDuration::from_secs(1);
@@ -211,16 +210,6 @@ fn times(text: &str) -> impl Iterator<Item = Timestamp> {
         let word = std::str::from_utf8(window).ok()?;
         if word.ends_with('Z') && word.starts_with("20") { word.parse().ok() } else { None }
     })
-}
-
-/// `KRUISE_SHARED`, else `shared` beside the workspace or above it.
-fn shared_folder() -> PathBuf {
-    if let Some(path) = std::env::var_os("KRUISE_SHARED") {
-        return path.into();
-    }
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let found = here.ancestors().map(|dir| dir.join("shared")).find(|dir| dir.join("golden").is_dir());
-    found.expect("the folder `shared` beside the workspace; KRUISE_SHARED names it if it is elsewhere")
 }
 
 /// The workload at the generation that its status has observed: it is created with another history limit, which means nothing

@@ -90,7 +90,7 @@ pub struct CloneSetScaleStrategy<X = Extra> {
 pub struct CloneSetUpdateStrategy {
     /// Settings of RollingUpdate.
     pub rolling_update: Option<RollingUpdateCloneSet>,
-    /// RollingUpdate replaces pods step by step; OnDelete waits until pods are deleted by somebody else. RollingUpdate if not given.
+    /// RollingUpdate replaces pods step by step; OnDelete updates a pod only when it is deleted. RollingUpdate if not given.
     pub r#type: Option<UpdateType>,
     /// Fields of newer releases.
     #[serde(flatten)]

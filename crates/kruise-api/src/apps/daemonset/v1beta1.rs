@@ -73,7 +73,7 @@ pub struct DaemonSetScaleStrategy {
 pub struct DaemonSetUpdateStrategy {
     /// Settings of RollingUpdate.
     pub rolling_update: Option<RollingUpdateDaemonSet>,
-    /// RollingUpdate replaces pods step by step; OnDelete waits until pods are deleted by somebody else. RollingUpdate if not given.
+    /// RollingUpdate replaces pods step by step; OnDelete updates a pod only when it is deleted. RollingUpdate if not given.
     pub r#type: Option<UpdateType>,
     /// Fields of newer releases.
     #[serde(flatten)]

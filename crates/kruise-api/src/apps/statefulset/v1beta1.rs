@@ -164,7 +164,7 @@ wire_enum! {
 pub struct StatefulSetUpdateStrategy {
     /// Settings of RollingUpdate. Not allowed with OnDelete.
     pub rolling_update: Option<RollingUpdateStatefulSet>,
-    /// RollingUpdate replaces pods step by step; OnDelete waits until pods are deleted by somebody else. RollingUpdate if not given.
+    /// RollingUpdate replaces pods step by step; OnDelete updates a pod only when it is deleted. RollingUpdate if not given.
     pub r#type: Option<UpdateType>,
     /// Fields of newer releases.
     #[serde(flatten)]

@@ -13,7 +13,7 @@ fn hub(object: &Value) -> Value {
 }
 
 fn all_gates() -> Gates {
-    Gates::default().with(Gate::DefaultHostPorts)
+    Gates::default().with(Gate::DefaultHostNetworkHostPortsInPodTemplates)
 }
 
 /// Everything that admission would say about a new object.
@@ -117,7 +117,7 @@ fn cs_102_cs_105_each_rule_names_its_field() {
         ("/selector", json!({"matchLabels": {"a": "c"}}), "spec.template.metadata.labels"),
         ("/template/spec/restartPolicy", json!("Never"), "spec.template.spec.restartPolicy"),
         ("/template/spec/activeDeadlineSeconds", json!(5), "spec.template.spec.activeDeadlineSeconds"),
-        ("/scaleStrategy/podsToDelete", json!(["x", "x"]), "spec.scaleStrategy.podsToDelete"),
+        ("/scaleStrategy/podsToDelete", json!(["x"]), "spec.scaleStrategy.podsToDelete"),
         ("/updateStrategy/type", json!("InPlaceIfPossible"), "spec.updateStrategy.type"),
         (&format!("{R}/podUpdatePolicy"), json!("Odd"), "spec.updateStrategy.rollingUpdate.podUpdatePolicy"),
         (&format!("{R}/partition"), json!("5"), "spec.updateStrategy.rollingUpdate.partition"),
@@ -189,7 +189,10 @@ fn cs_104_named_pods_must_be_running_pods_of_this_object() {
 
     assert_eq!(faults.iter().count(), 1);
     assert!(faults.to_string().contains("other"));
+    let twice = with("/scaleStrategy/podsToDelete", json!(["mine", "mine"]));
+    assert!(validate(&twice, Some(&spec()), &named).to_string().contains("twice"));
     assert!(validate(&new, Some(&new), &Named::default()).is_empty(), "names that were there stay");
+    assert_eq!(validate(&new, None, &Named::default()).iter().count(), 2, "a new object has no pods to name");
 }
 
 #[test]

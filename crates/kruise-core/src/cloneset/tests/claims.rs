@@ -1,8 +1,10 @@
 //! CS-60 … CS-64 and the defects around claims.
 
 use super::*;
-use crate::chain::{Op, Patch, Resource};
+use crate::chain::Write;
+use crate::chain::{Op, Patch};
 use crate::ids::{PodName, Uid};
+use kruise_api::resource::{CLAIMS, PODS};
 
 fn claim(id: &str) -> Claim {
     let owner = json!([{"kind": "CloneSet", "name": "web", "uid": "uid-web", "controller": true}]);
@@ -25,7 +27,11 @@ fn reusing() -> Fixture {
 }
 
 fn claim_writes(plan: &Plan) -> Vec<&Act> {
-    plan.writes().filter(|write| write.resource == Resource::Claim).map(|write| &write.act).collect()
+    claim_calls(plan).into_iter().map(|write| &write.act).collect()
+}
+
+fn claim_calls(plan: &Plan) -> Vec<&Write> {
+    plan.writes().filter(|write| write.object.resource == CLAIMS).collect()
 }
 
 fn created(plan: &Plan) -> Vec<&str> {
@@ -41,14 +47,13 @@ fn cs_60_claims_without_a_pod_go_and_those_of_a_leaving_pod_go_with_it() {
 
     let writes = claim_writes(&plan);
     assert_eq!(writes.len(), 2);
-    let Act::Patch { patch: Patch::Json(ops), .. } = writes[0] else { panic!() };
+    let Act::Patch(Patch::Json(ops)) = writes[0] else { panic!() };
     assert!(
         matches!(&ops[1], Op::Replace { path, value } if path == "/metadata/ownerReferences/0" && value["kind"] == "Pod" && value["uid"] == "uid-web-bbbbb")
     );
-    assert_eq!(
-        *writes[1],
-        Act::DeleteUnlessPodExists { uid: Uid::new("uid-claim-ccccc"), pod: PodName::new("web-ccccc") }
-    );
+    assert_eq!(*writes[1], Act::Delete { uid: Uid::new("uid-claim-ccccc"), version: None });
+    let unless = claim_calls(&plan)[1].unless.as_ref().map(|pod| (pod.resource, pod.name()));
+    assert_eq!(unless, Some((PODS, "web-ccccc")), "cloneset/B7");
 }
 
 #[test]
@@ -87,7 +92,7 @@ fn cs_61_orphaned_claims_get_their_pod_back_under_the_same_id() {
     let reused = plan
         .chains
         .iter()
-        .find(|chain| chain.pod.as_ref().is_some_and(|pod| pod.as_str() == "web-bbbbb"))
+        .find(|chain| chain.item.as_ref().is_some_and(|pod| pod.name() == "web-bbbbb"))
         .unwrap();
     assert_eq!(reused.writes.len(), 1, "its claim exists already");
 }
@@ -101,14 +106,11 @@ fn cs_62_claims_are_made_before_the_pod_and_replace_volumes_of_their_name() {
     let plan = fixture.plan();
 
     let writes = &plan.chains[0].writes;
-    assert_eq!(
-        writes.iter().map(|write| write.resource).collect::<Vec<_>>(),
-        [Resource::Claim, Resource::Pod]
-    );
-    let [claim, pod] = [0, 1].map(|number: usize| writes[number].act.created().unwrap());
+    assert_eq!(writes.iter().map(|write| write.object.resource).collect::<Vec<_>>(), [CLAIMS, PODS]);
+    let [claim, pod] = [0, 1].map(|number: usize| writes[number].created().unwrap());
     assert_eq!(
         pod["spec"]["volumes"],
-        json!([{"name": "data", "persistentVolumeClaim": {"claimName": writes[0].name}}, {"name": "tmp", "emptyDir": {}}])
+        json!([{"name": "data", "persistentVolumeClaim": {"claimName": writes[0].object.name()}}, {"name": "tmp", "emptyDir": {}}])
     );
     let id = &pod["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"];
     assert_eq!(
@@ -126,8 +128,8 @@ fn cs_62_claim_that_a_pending_pod_lost_is_made_again() {
         let plan = fixture.plan();
         let writes = plan.chains.iter().flat_map(|chain| &chain.writes);
         writes
-            .filter(|write| write.act.created().is_some())
-            .map(|write| write.name.clone())
+            .filter(|write| write.created().is_some())
+            .map(|write| write.object.name().to_owned())
             .collect::<Vec<_>>()
     };
 
@@ -147,8 +149,8 @@ fn cs_63_a_deleted_pod_takes_its_claims_along_in_both_modes() {
         let plan = fixture.replicas(0).pods([new().instance("aaaaa")]).claims([claim("aaaaa")]).plan();
         let chain = plan.chains.iter().find(|chain| chain.purpose == Purpose::Delete).unwrap();
         assert_eq!(
-            chain.writes.iter().map(|write| write.resource).collect::<Vec<_>>(),
-            [Resource::Pod, Resource::Claim]
+            chain.writes.iter().map(|write| write.object.resource).collect::<Vec<_>>(),
+            [PODS, CLAIMS]
         );
     }
 }

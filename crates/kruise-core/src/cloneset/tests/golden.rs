@@ -73,14 +73,14 @@ fn sm_26_cs_79_in_place_updates_leave_the_recorded_annotations_and_labels() {
         pod["metadata"]["uid"] = json!("uid-pod");
         pod["status"] = json!({"phase": "Running", "containerStatuses": statuses, "conditions": []});
         object["status"] = json!({"currentRevision": recorded["revisions_after"][0]["name"]});
-        let view = View::of(&object, PreparingDelete::Counted);
+        let view = View::alone(&object, Vec::new(), Vec::new());
         let mut view = view.with(vec![Arc::new(serde_json::from_value(pod).unwrap())], revisions(&recorded));
         view.gates = Gates::default().with(Gate::CloneSetShortHash);
 
         let plan = super::super::plan(&view, now());
 
         let write = plan.chains[0].writes.last().unwrap();
-        let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!("{file}: {write:?}") };
+        let Act::Patch(Patch::Json(ops)) = &write.act else { panic!("{file}: {write:?}") };
         let set = |path: &str| {
             let found = ops.iter().find(|op| matches!(op, Op::Add { path: at, .. } if at == path));
             let Some(Op::Add { value, .. }) = found else { panic!("{file}: {path} in {ops:?}") };

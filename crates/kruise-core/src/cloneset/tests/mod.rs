@@ -14,11 +14,12 @@ mod update;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::resource::PODS;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::chain::{Act, Chain, Purpose};
-use crate::claim::Claim;
+use crate::cluster::claim::Claim;
 use crate::fixtures::Pod;
 use crate::fixtures::workload::{self, Parts, Planned, member};
 use crate::gates::{Gate, Gates};
@@ -40,7 +41,7 @@ pub fn cloneset() -> Fixture {
 
 impl Planned for View {
     fn assemble(object: &Value, parts: Parts) -> Self {
-        let mut view = View::of(object, PreparingDelete::Counted).with(parts.pods, parts.revisions);
+        let mut view = View::alone(object, parts.pods, parts.revisions);
         view.claims = parts.claims.into_iter().map(|claim| (claim.name.clone(), claim)).collect();
         view.gates = parts.gates;
         view.seed = parts.seed;
@@ -123,8 +124,5 @@ impl Pod {
 }
 
 pub fn deletes_pod(chain: &Chain) -> bool {
-    chain
-        .writes
-        .iter()
-        .any(|write| write.resource == crate::chain::Resource::Pod && matches!(write.act, Act::Delete { .. }))
+    chain.writes.iter().any(|write| write.object.resource == PODS && matches!(write.act, Act::Delete { .. }))
 }

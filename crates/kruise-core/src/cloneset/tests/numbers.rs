@@ -183,7 +183,12 @@ fn cs_31_an_unreadable_partition_touches_nothing() {
         reason(&plan, "web-00"),
         &Reason::UnreadableSpec { field: "spec.updateStrategy.rollingUpdate.partition".to_owned() }
     );
-    assert!(plan.status.is_some(), "a condition says what to correct");
+    let Act::Patch(crate::chain::Patch::Merge(body)) = &plan.status.unwrap().act else { panic!() };
+    let told = &body["status"]["conditions"][0];
+    assert_eq!(told["type"], "FailedUpdate");
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("spec.updateStrategy.rollingUpdate.partition"), "{message}");
+    assert_eq!(body["status"].get("expectedUpdatedReplicas"), None, "nobody knows it");
 }
 
 #[test]
@@ -198,4 +203,9 @@ fn cs_23_preparing_update_counts_as_new_in_scale_only_with_the_gate() {
 
     assert_eq!(fixture().gate(Gate::PreparingUpdateAsUpdate).numbers().scale_up_old, 1);
     assert_eq!(fixture().numbers().scale_up_old, 0);
+
+    let waiting =
+        cloneset().replicas(2).max_unavailable(json!(2)).pods([old().state("PreparingUpdate"), new()]);
+    let plan = waiting.gate(Gate::PreparingUpdateAsUpdate).plan();
+    assert_eq!(touched(&plan, Purpose::UpdateInPlace), ["web-00"], "it is still to be updated");
 }

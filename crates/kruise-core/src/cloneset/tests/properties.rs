@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::amount::{Amount, Bare, Rounding};
 use crate::fixtures::world::{BROKEN, HOOK};
+use crate::object::Item;
 
 /// Rounds after which a rollout of at most seven pods must be over: each needs a few rounds, one after the other.
 const ROUNDS: usize = 120;
@@ -232,9 +233,9 @@ proptest! {
         let plan = world.plan();
 
         for pod in world.view().active() {
-            let reason = plan.reasons.get(&pod.name);
-            prop_assert_eq!(reason.is_some(), !plan.acts_on(&pod.name), "{}", pod.name);
-            prop_assert_ne!(reason, Some(&Reason::OwnerDeleted));
+            let reason = plan.reasons.get(&Item::from(pod.object()));
+            prop_assert_eq!(reason.is_some(), !plan.acts_on(pod.object()), "{}", pod.name);
+            prop_assert_ne!(reason, Some(&Reason::Unexplained));
         }
     }
 
@@ -352,7 +353,7 @@ fn cs_79_an_in_place_rollout_keeps_every_pod_and_costs_three_writes_each() {
         pod_writes += plan
             .chains
             .iter()
-            .filter(|chain| chain.pod.is_some())
+            .filter(|chain| chain.item.is_some())
             .map(|chain| chain.writes.len())
             .sum::<usize>();
     }
@@ -384,7 +385,7 @@ fn cs_42_a_new_pod_costs_two_writes() {
         pod_writes += plan
             .chains
             .iter()
-            .filter(|chain| chain.pod.is_some())
+            .filter(|chain| chain.item.is_some())
             .map(|chain| chain.writes.len())
             .sum::<usize>();
     }

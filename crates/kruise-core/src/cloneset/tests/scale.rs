@@ -1,15 +1,16 @@
 //! CS-40 … CS-48, CS-5, CS-6.
 
 use super::*;
-use crate::chain::{Op, Patch, Resource, Write};
+use crate::chain::{Op, Patch, Write};
+use kruise_api::resource::PODS;
 
 fn pod_body(chain: &Chain) -> Value {
-    let write = chain.writes.iter().find(|write| write.resource == Resource::Pod).unwrap();
-    write.act.created().unwrap()
+    let write = chain.writes.iter().find(|write| write.object.resource == PODS).unwrap();
+    write.created().unwrap()
 }
 
 fn state_set(write: &Write) -> Option<&str> {
-    let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!("{write:?}") };
+    let Act::Patch(Patch::Json(ops)) = &write.act else { panic!("{write:?}") };
     ops.iter().find_map(|op| match op {
         Op::Add { path, value } if path.ends_with("lifecycle.apps.kruise.io~1state") => value.as_str(),
         Op::Test { .. } | Op::Add { .. } | Op::Replace { .. } | Op::Remove { .. } => None,
@@ -94,7 +95,7 @@ fn cs_13_recorded_pods_have_what_ours_would_have() {
         if pod.is_null() || stored.is_null() {
             continue;
         }
-        let view = View::of(stored, PreparingDelete::Counted);
+        let view = View::alone(stored, Vec::new(), Vec::new());
         let spec = view.spec.clone().unwrap();
         let mut revision = recorded["revisions"][0].clone();
         revision["metadata"] = json!({"name": revision["name"]});
@@ -171,7 +172,7 @@ fn cs_22_pods_named_in_the_spec_count_as_marked() {
         .plan();
 
     assert_eq!(touched(&plan, Purpose::Delete), ["web-01"]);
-    assert_eq!(count(&plan, Purpose::TrimSpec), 1, "CS-46: web-77 is gone already");
+    assert_eq!(count(&plan, Purpose::EditSpec), 1, "CS-46: web-77 is gone already");
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn cs_46_names_that_are_done_leave_the_list() {
     let plan =
         cloneset().settled().set("/scaleStrategy", json!({"podsToDelete": ["web-77"]})).pods([new()]).plan();
 
-    let Act::Patch { patch: Patch::Json(ops), .. } = &plan.chains[0].writes[0].act else { panic!() };
+    let Act::Patch(Patch::Json(ops)) = &plan.chains[0].writes[0].act else { panic!() };
     assert_eq!(ops[0], Op::test("/metadata/resourceVersion", "7"));
     assert_eq!(ops[1], Op::Remove { path: "/spec/scaleStrategy/podsToDelete".to_owned() });
 }
@@ -300,19 +301,19 @@ fn cs_5_pods_that_the_selector_lost_are_released_and_replaced() {
     assert_eq!(touched(&plan, Purpose::Release), ["web-00"]);
     assert_eq!(count(&plan, Purpose::Create), 1);
     let released = plan.chains.iter().find(|chain| chain.purpose == Purpose::Release).unwrap();
-    let Act::Patch { patch: Patch::Json(ops), .. } = &released.writes[0].act else { panic!() };
+    let Act::Patch(Patch::Json(ops)) = &released.writes[0].act else { panic!() };
     assert_eq!(ops[0], Op::test("/metadata/ownerReferences/0/uid", "uid-web"));
 }
 
 #[test]
 fn cs_6_finished_and_terminating_pods_are_replaced_at_once() {
     let plan = cloneset()
-        .replicas(2)
+        .replicas(3)
         .settled()
-        .pods([new().phase("Failed"), new().deleted("2026-06-01T12:00:10Z")])
+        .pods([new().phase("Failed"), new().phase("Succeeded"), new().deleted("2026-06-01T12:00:10Z")])
         .plan();
 
-    assert_eq!(count(&plan, Purpose::Create), 2);
+    assert_eq!(count(&plan, Purpose::Create), 3);
     assert_eq!(count(&plan, Purpose::Delete), 0);
 }
 
@@ -366,4 +367,32 @@ fn sm_64_presence_of_the_mark_counts_not_its_value() {
         .plan();
 
     assert_eq!(count(&plan, Purpose::Delete), 1);
+}
+
+/// CS-41: any number may be asked for; a plan creates a bounded part of it, and the next ones go on.
+#[test]
+fn cs_41_a_million_missing_pods_are_created_in_bounded_plans() {
+    let many = cloneset().settled().replicas(1_000_000).plan();
+    assert_eq!(count(&many, Purpose::Create), crate::plan::CREATIONS_MAX);
+    assert!(many.reasons.is_empty() && many.events.is_empty());
+
+    let next = cloneset().settled().replicas(1_000_000).pods((0..600).map(|_| new())).plan();
+    assert_eq!(count(&next, Purpose::Create), crate::plan::CREATIONS_MAX, "the rest follows");
+    let last = cloneset().settled().replicas(700).pods((0..600).map(|_| new())).plan();
+    assert_eq!(count(&last, Purpose::Create), 100);
+}
+
+/// CS-41: bodies count, too: a large template makes fewer pods at a time, and always one.
+#[test]
+fn cs_41_large_templates_are_created_a_few_at_a_time() {
+    let of = |bytes: usize| {
+        let large = json!({"large": "x".repeat(bytes)});
+        let plan = cloneset().settled().set("/template/metadata/annotations", large).replicas(1_000).plan();
+        let bodies: usize =
+            plan.chains.iter().flat_map(|chain| &chain.writes).map(Write::created_bytes).sum();
+        (count(&plan, Purpose::Create), bodies)
+    };
+    let (created, bytes) = of(1 << 20);
+    assert!((10..20).contains(&created) && bytes < 20 << 20, "{created} pods, {bytes} bytes");
+    assert_eq!(of(20 << 20).0, 1);
 }

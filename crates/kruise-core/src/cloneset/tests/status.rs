@@ -4,7 +4,7 @@ use super::*;
 use crate::chain::Patch;
 
 fn written(plan: &Plan) -> Option<Value> {
-    let Act::Patch { patch: Patch::Merge(body), .. } = &plan.status.as_ref()?.act else { panic!() };
+    let Act::Patch(Patch::Merge(body)) = &plan.status.as_ref()?.act else { panic!() };
     Some(body["status"].clone())
 }
 
@@ -72,6 +72,11 @@ fn cs_20_cs_21_ready_and_available_are_told_apart() {
         "strictly before now"
     );
     assert_eq!(written(&fixture(9).plan()).unwrap()["availableReplicas"], 1);
+    let changing = new().condition("InPlaceUpdateReady", "False", LONG_AGO);
+    for pod in [new().phase("Pending"), new().not_ready(), changing] {
+        let down = written(&cloneset().settled().pods([pod.clone()]).plan()).unwrap();
+        assert_eq!((&down["readyReplicas"], &down["availableReplicas"]), (&json!(0), &json!(0)), "{pod:?}");
+    }
     let preparing = cloneset().settled().pods([new().state("PreparingUpdate")]);
     let held = written(&preparing.plan()).unwrap();
     assert_eq!((&held["readyReplicas"], &held["availableReplicas"]), (&json!(1), &json!(0)));
@@ -90,6 +95,37 @@ fn cloneset_b11_cs_80_comes_back_at_the_exact_instant() {
         reason(&plan, "web-00"),
         &Reason::MinReadySeconds { until: crate::fixtures::at("2026-06-01T12:00:20Z") }
     );
+}
+
+/// The earliest of all that time alone changes: a pod that becomes available, the deadline, the end of a grace period.
+#[test]
+fn cs_80_comes_back_for_what_happens_first() {
+    let grace = |revision: &str, seconds: u32| {
+        let state = json!({"revision": revision, "updateTimestamp": "2026-06-01T12:00:00Z", "lastContainerStatuses": null, "updateImages": true});
+        let grace =
+            json!({"revision": revision, "containerImages": {"main": "nginx:2"}, "graceSeconds": seconds});
+        new()
+            .state("Updating")
+            .not_ready()
+            .annotation("apps.kruise.io/inplace-update-state", &state.to_string())
+            .annotation("apps.kruise.io/inplace-update-grace", &grace.to_string())
+    };
+    let name = cloneset().new_name();
+    for (min_ready, deadline, seconds, instant) in [
+        (30, 60, 90, "2026-06-01T12:00:20.001Z"),
+        (60, 10, 90, "2026-06-01T12:00:11Z"),
+        (60, 60, 7, "2026-06-01T12:00:07Z"),
+    ] {
+        let fixture = cloneset().replicas(3).max_unavailable(json!(0));
+        let fixture = fixture
+            .set("/minReadySeconds", json!(min_ready))
+            .set("/progressDeadlineSeconds", json!(deadline));
+        let pods = [old(), new().ready_since("2026-06-01T11:59:50Z"), grace(&name, seconds)];
+
+        let plan = after(fixture.pods(pods)).plan();
+
+        assert_eq!(plan.revisit_at, Some(crate::fixtures::at(instant)), "{min_ready} {deadline} {seconds}");
+    }
 }
 
 #[test]
@@ -209,7 +245,7 @@ fn cs_75_a_limit_that_is_used_up_says_by_whom() {
     assert_eq!(waiting(unscheduled), "1 of 2 pods (web-00): waits for a node");
     assert_eq!(
         waiting(new().ready_since("2026-06-01T11:59:30Z")),
-        "1 of 2 pods (web-01): pods down: 1, allowed: 1; web-00: ready, available from 2026-06-01T12:00:30Z on"
+        "1 of 2 pods (web-01): 1 unavailable, at most 1 allowed; web-00: ready; becomes available at 2026-06-01T12:00:30Z"
     );
 }
 

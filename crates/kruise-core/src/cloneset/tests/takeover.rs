@@ -11,8 +11,8 @@ fn view(recorded: &Value) -> (View, Timestamp) {
         .base
         .gates
         .with(Gate::CloneSetShortHash)
-        .with(Gate::PreDownloadImage)
-        .with(Gate::VerticalScaling);
+        .with(Gate::PreDownloadImageForInPlaceUpdate)
+        .with(Gate::InPlaceWorkloadVerticalScaling);
     (view, now)
 }
 
@@ -33,15 +33,12 @@ fn sm_10a_taken_over_states_see_no_pod_deleted_or_restarted_and_no_new_revision(
     for (name, view, now) in states() {
         let plan = plan(&view, now);
         for write in plan.writes() {
-            assert!(
-                !matches!(write.act, Act::Create(_) | Act::Delete { .. } | Act::DeleteUnlessPodExists { .. }),
-                "{name}: {write:?}"
-            );
+            assert!(!matches!(write.act, Act::Create(_) | Act::Delete { .. }), "{name}: {write:?}");
         }
         let restarts = plan.chains.iter().filter(|chain| chain.purpose == Purpose::UpdateInPlace).count();
         assert_eq!(restarts, 0, "{name}: {:?}", plan.chains);
         assert_eq!(
-            plan.chains.iter().filter(|chain| chain.pod.is_some()).count(),
+            plan.chains.iter().filter(|chain| chain.item.is_some()).count(),
             0,
             "{name}: {:?}",
             plan.chains
@@ -82,7 +79,7 @@ fn sm_10a_every_pod_of_a_taken_over_state_has_a_reason_that_fits() {
     for (name, view, now) in states() {
         let plan = plan(&view, now);
         assert_eq!(plan.reasons.len(), view.active().count(), "{name}");
-        assert!(plan.reasons.values().all(|reason| *reason != Reason::OwnerDeleted), "{name}");
+        assert!(plan.reasons.values().all(|reason| *reason != Reason::Unexplained), "{name}");
         if let Some((_, wanted)) = expected.iter().find(|(file, _)| *file == name) {
             assert!(
                 plan.reasons.values().any(|reason| reason.name() == *wanted),
@@ -119,8 +116,8 @@ fn cs_75_a_revision_that_repairs_a_stuck_image_is_not_blocked_by_it() {
         recorded["objects"].as_array().unwrap().iter().find(|one| one["kind"] == "CloneSet").unwrap().clone();
     object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:1.22");
     object["metadata"]["generation"] = json!(3);
-    let first = View::of(&object, PreparingDelete::Counted).with(view.pods.clone(), view.revisions.clone());
-    let body = plan(&first, now).chains[0].writes[0].act.created().expect("the repairing revision is stored");
+    let first = View::alone(&object, view.pods.clone(), view.revisions.clone());
+    let body = plan(&first, now).chains[0].writes[0].created().expect("the repairing revision is stored");
     view.revisions.push(Arc::new(Revision::read(&body).unwrap()));
     view = first.with(view.base.pods, view.base.revisions);
 

@@ -22,7 +22,17 @@ fn sm_20_only_images_metadata_and_with_the_gate_cpu_and_memory_change_in_place()
         &with("/resources/limits", json!({"cpu": "1", "memory": "1Gi", "x/y": "1"})),
         &scaling()
     ));
-    assert!(!possible(&with("/resources/requests", json!({})), &scaling()), "SM-37: nothing is removed");
+    for requests in [json!({}), json!({"memory": "1Gi"})] {
+        assert!(!possible(&with("/resources/requests", requests), &scaling()), "SM-37: nothing is removed");
+    }
+    let more = json!({"cpu": "500m", "memory": "1Gi"});
+    assert!(!possible(&with("/resources/requests", more), &scaling()), "SM-37: nothing is added");
+    let disk = |size: &str| {
+        template(
+            &json!([{"name": "main", "image": "a", "resources": {"limits": {"ephemeral-storage": size}}}]),
+        )
+    };
+    assert!(Change::between(&disk("1Gi"), &disk("2Gi"), &scaling()).is_err(), "SM-37: only cpu and memory");
     assert!(!possible(&template(&json!([base, image("more", "b")])), &scaling()));
     let mut init = old.clone();
     init["spec"]["initContainers"] = json!([image("init", "b")]);
@@ -73,7 +83,8 @@ fn sm_24_and_shared_machinery_m4_keys_read_as_environment_leave_the_metadata_pat
     assert_eq!(removed.metadata.annotations["cfg"], None);
 
     new["metadata"]["annotations"] = json!({"cfg": "v2"});
-    let off = Change::between(&old, &new, &Gates::default().without(Gate::EnvFromMetadata)).unwrap();
+    let off =
+        Change::between(&old, &new, &Gates::default().without(Gate::InPlaceUpdateEnvFromMetadata)).unwrap();
     assert!(off.ref_metadata.is_empty(), "gate off");
 }
 

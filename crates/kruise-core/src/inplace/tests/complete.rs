@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn image_state(before: &str) -> State {
+fn image_state(before: &str) -> InPlaceState {
     serde_json::from_value(json!({"revision": "w-new", "updateTimestamp": SINCE, "updateImages": true,
         "lastContainerStatuses": {"main": {"imageID": before}}, "containerBatchesRecord": [{"timestamp": SINCE, "containers": ["main"]}]}))
     .unwrap()
@@ -55,7 +55,7 @@ fn sm_34_environment_hash_of_current_metadata() {
     let expected = crate::revision::hash::deep(br#"[{"name":"E","value":"v2"}]"#);
     assert_eq!(extracted_env_hash(&reader, &reader.containers[0]), expected);
 
-    let state: State = serde_json::from_value(
+    let state: InPlaceState = serde_json::from_value(
         json!({"revision": "w-new", "updateTimestamp": SINCE, "updateEnvFromMetadata": true}),
     )
     .unwrap();
@@ -75,7 +75,7 @@ fn sm_34_environment_hash_of_current_metadata() {
 
 #[test]
 fn sm_38_and_shared_machinery_m7_only_changed_containers_must_show_their_resources() {
-    let state: State = serde_json::from_value(
+    let state: InPlaceState = serde_json::from_value(
         json!({"revision": "w-new", "updateTimestamp": SINCE, "updateResources": true,
         "containerBatchesRecord": [{"timestamp": SINCE, "containers": ["main"]}]}),
     )
@@ -118,6 +118,11 @@ fn sm_30_the_next_batch_waits_for_the_containers_of_the_last_one() {
     assert_eq!(set(&writes[0], "/spec/containers/1/image").unwrap(), "i:2");
     assert!(after.next_container_images.is_empty() && after.pre_check_before_next.is_none());
     assert_eq!(after.container_batches_record.len(), 2);
+    assert_eq!(
+        ops(&writes[0])[0],
+        Op::test("/metadata/resourceVersion", "1"),
+        "shared-machinery/M2: only if the record is still the one that was read"
+    );
     assert_eq!(is_complete(&pod(true).view()), Err(Incomplete::NextBatch), "SM-32");
 }
 
@@ -154,6 +159,12 @@ fn shared_machinery_m14_a_container_that_changes_twice_records_its_newest_image_
 }
 
 #[test]
+fn sm_32_a_pod_without_a_record_is_complete_and_one_in_its_grace_period_is_not() {
+    assert_eq!(is_complete(&running().view()), Ok(()));
+    assert_eq!(is_complete(&in_grace(30).view()), Err(Incomplete::Grace));
+}
+
+#[test]
 fn sm_32_legacy_keys_are_read_and_replaced() {
     let text = serde_json::to_string(&image_state("id-1")).unwrap();
     let view = running()
@@ -161,7 +172,7 @@ fn sm_32_legacy_keys_are_read_and_replaced() {
         .containers(json!([image("main", "nginx:9")]))
         .view();
 
-    assert!(matches!(State::of(&view), Recorded::Present(_)));
+    assert!(matches!(InPlaceState::of(&view), Recorded::Present(_)));
     assert_eq!(is_complete(&view), Err(Incomplete::Image));
     let writes = start(&view, &job(to_image_2()), t0());
     assert!(

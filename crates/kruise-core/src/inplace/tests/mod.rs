@@ -27,7 +27,7 @@ fn image(name: &str, image: &str) -> Value {
 }
 
 fn scaling() -> Gates {
-    Gates::default().with(Gate::VerticalScaling)
+    Gates::default().with(Gate::InPlaceWorkloadVerticalScaling)
 }
 
 fn change(old: &Value, new: &Value) -> Change {
@@ -66,15 +66,11 @@ fn to_image_2() -> Change {
 }
 
 fn parts(writes: &[Write]) -> Vec<Part> {
-    let part = |write: &Write| {
-        let Act::Patch { part, .. } = &write.act else { panic!("{write:?}") };
-        *part
-    };
-    writes.iter().map(part).collect()
+    writes.iter().map(|write| write.part).collect()
 }
 
 fn ops(write: &Write) -> Vec<Op> {
-    let Act::Patch { patch: Patch::Json(ops), .. } = &write.act else { panic!("{write:?}") };
+    let Act::Patch(Patch::Json(ops)) = &write.act else { panic!("{write:?}") };
     ops.clone()
 }
 
@@ -86,13 +82,13 @@ fn set(write: &Write, path: &str) -> Option<Value> {
     })
 }
 
-fn state_written(write: &Write) -> State {
+fn state_written(write: &Write) -> InPlaceState {
     let text = set(write, "/metadata/annotations/apps.kruise.io~1inplace-update-state").unwrap();
     serde_json::from_str(text.as_str().unwrap()).unwrap()
 }
 
 /// The pod with the annotations of a start applied.
-fn with_state(pod: Pod, state: &State) -> Pod {
+fn with_state(pod: Pod, state: &InPlaceState) -> Pod {
     pod.annotation("apps.kruise.io/inplace-update-state", &serde_json::to_string(state).unwrap())
         .label("controller-revision-hash", "w-new")
 }

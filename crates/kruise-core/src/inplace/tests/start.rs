@@ -114,7 +114,7 @@ fn sm_36_and_shared_machinery_m6_resize_goes_first_and_carries_only_what_differs
     let writes = start(&view, &job(change), t0());
 
     assert_eq!(parts(&writes), [Part::Resize, Part::Object]);
-    let Act::Patch { patch: Patch::Strategic(body), .. } = &writes[0].act else { panic!() };
+    let Act::Patch(Patch::Strategic(body)) = &writes[0].act else { panic!() };
     assert_eq!(body["spec"]["containers"], json!([{"name": "main", "resources": {"limits": {"cpu": "2"}}}]));
     assert_eq!(ops(&writes[1])[0], Op::test("/metadata/uid", "uid-a"), "the resize has moved the version");
 }

@@ -1,3 +1,5 @@
+use crate::chain::Write;
+use crate::workload::base::Head;
 use kruise_api::annotations::{
     PPS_AUTO_GENERATE, PPS_POD_ANNOTATIONS, PPS_PREFERRED_TOPOLOGY, PPS_REQUIRED_TOPOLOGY,
 };
@@ -16,7 +18,7 @@ fn asking(uid: &str, annotations: &[(&str, &str)]) -> Value {
 }
 
 fn asker(annotations: &[(&str, &str)]) -> Asker {
-    Asker::of(NATIVE, "StatefulSet", &asking("w", annotations))
+    Asker::of(NATIVE, "StatefulSet", &Head::of(&asking("w", annotations)))
 }
 
 const ALL: [(&str, &str); 4] = [
@@ -27,11 +29,15 @@ const ALL: [(&str, &str); 4] = [
 ];
 
 fn act(object: Option<&Value>, askers: &[Asker]) -> Option<Act> {
-    generate(object, askers).map(|chain| chain.writes[0].act.clone())
+    write(object, askers).map(|write| write.act)
+}
+
+fn write(object: Option<&Value>, askers: &[Asker]) -> Option<Write> {
+    generate(object, askers).map(|chain| chain.writes[0].clone())
 }
 
 fn created(askers: &[Asker]) -> Value {
-    act(None, askers).and_then(|act| act.created()).unwrap()
+    write(None, askers).and_then(|write| write.created()).unwrap()
 }
 
 /// PP-26: name, namespace, owner and spec as the original makes them. persistentpodstate/D15: lists are trimmed.
@@ -67,7 +73,7 @@ fn pp_29_persistentpodstate_d8_d17_only_fields_of_annotations_follow_them() {
 
     let changed =
         asker(&[(PPS_AUTO_GENERATE, "true"), (PPS_PREFERRED_TOPOLOGY, "host"), (PPS_POD_ANNOTATIONS, "mac")]);
-    let Some(Act::Patch { patch: Patch::Merge(body), .. }) = act(Some(&edited), &[changed]) else { panic!() };
+    let Some(Act::Patch(Patch::Merge(body))) = act(Some(&edited), &[changed]) else { panic!() };
 
     let mut spec = edited["spec"].clone();
     merge(&mut spec, &body["spec"]);
@@ -101,7 +107,7 @@ fn pp_28_persistentpodstate_d7_only_generated_objects_are_deleted() {
 #[test]
 fn persistentpodstate_d7_two_kinds_of_one_name() {
     let younger = with(asking("k", &ALL), "/metadata/creationTimestamp", json!("2026-02-01T00:00:00Z"));
-    let younger = Asker::of(OURS, "StatefulSet", &younger);
+    let younger = Asker::of(OURS, "StatefulSet", &Head::of(&younger));
     let body = created(&[younger.clone(), asker(&ALL)]);
     assert_eq!(body["spec"]["targetRef"]["apiVersion"], NATIVE);
     assert!(act(Some(&body), &[younger, asker(&ALL)]).is_none());
@@ -111,5 +117,5 @@ fn persistentpodstate_d7_two_kinds_of_one_name() {
 #[test]
 fn deleted_workload_asks_for_nothing() {
     let dying = with(asking("w", &ALL), "/metadata/deletionTimestamp", json!("2026-01-02T00:00:00Z"));
-    assert!(act(None, &[Asker::of(NATIVE, "StatefulSet", &dying)]).is_none());
+    assert!(act(None, &[Asker::of(NATIVE, "StatefulSet", &Head::of(&dying))]).is_none());
 }

@@ -80,7 +80,7 @@ pub fn planned(view: &View) -> Plan {
 pub fn status_after(object: &Value, plan: &Plan) -> Value {
     let mut status = object["status"].clone();
     if let Some(write) = &plan.status {
-        let Act::Patch { patch: Patch::Merge(body), .. } = &write.act else { panic!("{write:?}") };
+        let Act::Patch(Patch::Merge(body)) = &write.act else { panic!("{write:?}") };
         assert_eq!(body["metadata"]["uid"], object["metadata"]["uid"]);
         merge(&mut status, &body["status"]);
     }

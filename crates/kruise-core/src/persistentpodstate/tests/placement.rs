@@ -1,9 +1,12 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::pod::{Step, Steps, admit};
-use crate::gates::Gates;
+use crate::admission::Request;
+use crate::admission::fixtures::Surroundings;
+use crate::admission::pod::{Order, PodStep, PodSteps, Run, readiness_gate};
+use crate::launch;
 use crate::persistentpodstate::Supported;
+use crate::persistentpodstate::admission::pod_step;
 use crate::persistentpodstate::placement::{chosen, place, target_of};
 
 const LIST: &str = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution";
@@ -128,10 +131,15 @@ fn pp_3_persistentpodstate_d13_oldest_object_counts() {
 fn pp_22_placing_comes_after_the_readiness_gate() {
     let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "web", "controller": true});
     let pod = json!({"metadata": {"name": "web-0", "ownerReferences": [owner]}, "spec": {}});
-    let placing: Step<'_> = &|seen| seen["spec"]["sawGates"] = seen["spec"]["readinessGates"].clone();
+    let looking = Run::Mutate(|seen, _, _| {
+        seen["spec"]["sawGates"] = seen["spec"]["readinessGates"].clone();
+        Ok(())
+    });
+    let steps = PodSteps::new([PodStep { run: looking, ..pod_step() }, launch::pod_step(), readiness_gate()]);
 
-    let steps = Steps { suffix: &String::new, place: Some(placing) };
-    let admitted = admit(&pod, &Gates::default(), steps).unwrap();
+    let answer = steps.mutate(&Request::create(pod), &Surroundings::default().known());
 
-    assert_eq!(admitted["spec"]["sawGates"], json!([{"conditionType": "KruisePodReady"}]));
+    let saw = answer.patch.iter().map(|one| json!(one)).find(|one| one["path"] == "/spec/sawGates");
+    assert_eq!(saw.unwrap()["value"], json!([{"conditionType": "KruisePodReady"}]));
+    assert!(readiness_gate().order < Order::PersistentPodState);
 }

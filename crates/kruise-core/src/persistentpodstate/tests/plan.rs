@@ -102,6 +102,28 @@ fn pp_12_pp_14_retention() {
     }
 }
 
+/// persistentpodstate/D4: values that the schema refuses by now keep no record from being written, and the write says nothing
+/// about them.
+#[test]
+fn persistentpodstate_d4_odd_spec_keeps_its_records() {
+    let terms = json!([
+        {"weight": -1, "preference": {"keys": ["host"]}},
+        {"weight": "heavy", "preference": {"keys": ["other", 5]}},
+        "nonsense",
+    ]);
+    let odd = with(remembering(&[("web-0", "a")]), "/spec/preferredPersistentTopology", terms);
+    let odd = with(odd, "/spec/persistentPodStateRetentionPolicy", json!("Sometimes"));
+
+    let plan = planned(&view(&odd, vec![ready("web-0", "b")]));
+
+    let labels = json!({"zone": "zone-b", "host": "b", "other": "x"});
+    let written = json!({"nodeName": "b", "nodeTopologyLabels": labels});
+    assert_eq!(status_after(&odd, &plan)["podStates"]["web-0"], written);
+    let write = plan.status.unwrap();
+    let Act::Patch(Patch::Merge(body)) = &write.act else { panic!() };
+    assert_eq!((write.part, body.get("spec")), (crate::chain::Part::Status, None));
+}
+
 /// PP-13, persistentpodstate/D1: ordinals are counted as the workload counts them, from its start and around what it reserves.
 #[test]
 fn pp_13_persistentpodstate_d1_wanted_ordinals() {
@@ -109,8 +131,10 @@ fn pp_13_persistentpodstate_d1_wanted_ordinals() {
         remembering(&[("web-0", "a"), ("web-5", "a"), ("web-6", "b"), ("web-8", "c"), ("web-9", "c")]);
     let set = with(statefulset(3), "/spec/ordinals", json!({"start": 5}));
     let set = with(set, "/spec/reserveOrdinals", json!([6, "7-8"]));
+    let set = with(set, "/spec/selector", json!({}));
+    let set = with(set, "/spec/template", json!({"spec": {"containers": []}}));
     let mut world = view(&stored, vec![]);
-    world.workload = Workload::of_statefulset(&set);
+    world.workload = Workload::of(&crate::statefulset::StatefulSet::read(&set));
 
     // 5, 9 and 10 are wanted.
     assert_eq!(names(&status_after(&stored, &planned(&world))), ["web-5", "web-9"]);
@@ -127,9 +151,7 @@ fn pp_15_persistentpodstate_d12_only_changes_are_written() {
 
     let plan = planned(&view(&settled, pods("c")));
 
-    let Some(Act::Patch { patch: Patch::Merge(body), .. }) =
-        plan.status.as_ref().map(|write| write.act.clone())
-    else {
+    let Some(Act::Patch(Patch::Merge(body))) = plan.status.as_ref().map(|write| write.act.clone()) else {
         panic!()
     };
     assert_eq!(body["status"]["podStates"].as_object().unwrap().len(), 1);

@@ -6,9 +6,9 @@ use crate::golden;
 
 fn all_gates() -> Gates {
     Gates::default()
-        .with(Gate::DefaultHostPorts)
-        .with(Gate::StatefulSetAutoResizeClaims)
-        .with(Gate::VerticalScaling)
+        .with(Gate::DefaultHostNetworkHostPortsInPodTemplates)
+        .with(Gate::StatefulSetAutoResizePvc)
+        .with(Gate::InPlaceWorkloadVerticalScaling)
 }
 
 fn defaulted(spec: &Value, old: Option<&Value>, gates: &Gates) -> Value {
@@ -95,7 +95,7 @@ fn defaults_follow_type_and_gates() {
     assert_eq!(on_delete["updateStrategy"], json!({"type": "OnDelete"}));
     assert_eq!(on_delete["persistentVolumeClaimRetentionPolicy"]["whenScaled"], "Retain");
     assert_eq!(on_delete.get("volumeClaimUpdateStrategy"), None, "its gate is off");
-    let without = Gates::default().without(Gate::StatefulSetAutoDeleteClaims);
+    let without = Gates::default().without(Gate::StatefulSetAutoDeletePvc);
     assert_eq!(defaulted(&json!({}), None, &without).get("persistentVolumeClaimRetentionPolicy"), None);
 }
 

@@ -1,6 +1,8 @@
 use super::super::claims::{Owner, Place, owner};
 use super::*;
-use crate::chain::{Op, Patch, Resource};
+use crate::chain::{Op, Patch};
+use kruise_api::Resource;
+use kruise_api::resource::{CLAIMS, PODS};
 
 fn policy(fixture: Fixture, scaled: &str, deleted: &str) -> Fixture {
     fixture
@@ -8,8 +10,8 @@ fn policy(fixture: Fixture, scaled: &str, deleted: &str) -> Fixture {
 }
 
 fn claim_writes(plan: &Plan) -> Vec<(&str, &Act)> {
-    let all = plan.writes().filter(|write| write.resource == Resource::Claim);
-    all.map(|write| (write.name.as_str(), &write.act)).collect()
+    let all = plan.writes().filter(|write| write.object.resource == CLAIMS);
+    all.map(|write| (write.object.name(), &write.act)).collect()
 }
 
 #[test]
@@ -33,10 +35,10 @@ fn as_34_as_81_claims_come_before_their_pod_and_those_that_exist_are_kept() {
 
     let plan = fixture.claim(&bound(1, "1Gi")).plan();
 
-    let first: Vec<Resource> = plan.chains[0].writes.iter().map(|write| write.resource).collect();
-    assert_eq!(first, [Resource::Claim, Resource::Pod]);
+    let first: Vec<Resource> = plan.chains[0].writes.iter().map(|write| write.object.resource).collect();
+    assert_eq!(first, [CLAIMS, PODS]);
     assert_eq!(plan.chains[1].writes.len(), 1, "the second claim exists");
-    let body = plan.chains[0].writes[0].act.created().unwrap();
+    let body = plan.chains[0].writes[0].created().unwrap();
     assert_eq!(body["metadata"]["labels"], json!({"app": "web"}));
     assert_eq!(body["metadata"]["ownerReferences"][0]["kind"], "StatefulSet");
     assert!(body["metadata"]["ownerReferences"][0].get("controller").is_none());
@@ -71,7 +73,7 @@ fn as_82_condemned_pods_hand_their_claims_over_before_they_go() {
     let plan = fixture.claim(&claim).pods([new(), new()]).plan();
 
     let chain = plan.chains.iter().find(|chain| chain.purpose == Purpose::Delete).unwrap();
-    let Act::Patch { patch: Patch::Json(ops), .. } = &chain.writes[0].act else { panic!() };
+    let Act::Patch(Patch::Json(ops)) = &chain.writes[0].act else { panic!() };
     assert_eq!(ops[1], Op::Remove { path: "/metadata/ownerReferences/1".to_owned() });
     assert!(
         matches!(&ops[2], Op::Add { path, value } if path == "/metadata/ownerReferences/-" && value["uid"] == "uid-web-1")
@@ -86,8 +88,10 @@ fn as_84_a_changed_policy_rewrites_references_and_no_pod() {
 
     let plan = fixture.claim(&bound(0, "1Gi")).plan();
 
-    assert_eq!(claim_writes(&plan).len(), 1);
-    assert!(plan.chains.iter().all(|chain| chain.pod.is_none()));
+    let [("data-web-0", Act::Patch(Patch::Json(ops)))] = claim_writes(&plan)[..] else { panic!("{plan:?}") };
+    let adds = |op: &Op| matches!(op, Op::Add { path, value } if path.starts_with("/metadata/ownerReferences") && value.to_string().contains("\"uid-web\""));
+    assert!(ops.iter().any(adds), "{ops:?}");
+    assert!(plan.chains.iter().all(|chain| chain.item.is_none()));
     let off = plan_without_gate();
     assert!(claim_writes(&off).is_empty());
 }
@@ -95,13 +99,13 @@ fn as_84_a_changed_policy_rewrites_references_and_no_pod() {
 fn plan_without_gate() -> Plan {
     let fixture =
         policy(parallel().replicas(1).settled().claim_template("1Gi").pods([new()]), "Retain", "Delete");
-    let off = |view: &mut View| view.gates = Gates::default().without(Gate::StatefulSetAutoDeleteClaims);
+    let off = |view: &mut View| view.gates = Gates::default().without(Gate::StatefulSetAutoDeletePvc);
     fixture.claim(&bound(0, "1Gi")).and(off).plan()
 }
 
 fn growing(pods: [Pod; 2]) -> Fixture {
     let fixture =
-        parallel().replicas(2).claim_template("2Gi").pods(pods).gate(Gate::StatefulSetAutoResizeClaims);
+        parallel().replicas(2).claim_template("2Gi").pods(pods).gate(Gate::StatefulSetAutoResizePvc);
     fixture.set("/volumeClaimUpdateStrategy", json!({"type": "OnPodRollingUpdate"}))
 }
 
@@ -109,12 +113,15 @@ fn growing(pods: [Pod; 2]) -> Fixture {
 fn as_86_as_87_claims_grow_in_update_order_within_the_budget() {
     let plan = growing([new(), new()]).settled().claim(&bound(0, "1Gi")).claim(&bound(1, "1Gi")).plan();
 
-    assert!(matches!(claim_writes(&plan)[..], [("data-web-1", Act::Patch { .. })]));
+    assert!(matches!(claim_writes(&plan)[..], [("data-web-1", Act::Patch(_))]));
     assert!(matches!(
         reason(&plan, "web-0"),
         Reason::MaxUnavailable { .. } | Reason::TargetUnavailable { .. }
     ));
-    assert!(plan.chains.iter().all(|chain| chain.pod.is_none()), "B23: nobody is restarted, statefulset/B23");
+    assert!(
+        plan.chains.iter().all(|chain| chain.item.is_none()),
+        "B23: nobody is restarted, statefulset/B23"
+    );
 }
 
 #[test]

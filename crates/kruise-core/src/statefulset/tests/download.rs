@@ -1,23 +1,23 @@
 //! AS-91 … AS-93: images are pulled ahead of an in-place update.
 
 use super::*;
-use crate::chain::Resource;
-use crate::ids::Uid;
-use crate::workload::PullJob;
+use kruise_api::Kind;
+use kruise_api::apps::imagepulljob::ImagePullJob;
+use kruise_api::resource::REVISIONS;
 
 fn downloading(replicas: u32) -> Fixture {
     let pods = (0..replicas).map(|_| old());
-    parallel().in_place().replicas(replicas).pods(pods).gate(Gate::PreDownloadImage)
+    parallel().in_place().replicas(replicas).pods(pods).gate(Gate::PreDownloadImageForInPlaceUpdate)
 }
 
 fn jobs(plan: &Plan) -> Vec<Value> {
-    let writes = plan.writes().filter(|write| write.resource == Resource::ImagePullJob);
-    writes.map(|write| write.act.created().unwrap()).collect()
+    let writes = plan.writes().filter(|write| write.object.resource == ImagePullJob::RESOURCE);
+    writes.map(|write| write.created().unwrap()).collect()
 }
 
 /// What the update revision is labelled with.
 fn label(plan: &Plan) -> Option<&'static str> {
-    let text = format!("{:?}", plan.writes().find(|write| write.resource == Resource::Revision)?.act);
+    let text = format!("{:?}", plan.writes().find(|write| write.object.resource == REVISIONS)?.act);
     ["pre-predownload-created", "image-predownload-ignored"].into_iter().find(|label| text.contains(label))
 }
 
@@ -95,19 +95,22 @@ fn as_91_jobs_wait_for_updated_pods_of_this_very_revision() {
 #[test]
 fn as_93_jobs_go_when_the_rollout_is_over_or_was_rolled_back() {
     let with_job = |view: &mut View| {
-        view.pull_jobs.push(PullJob {
-            name: "web-x-main".to_owned(),
-            uid: Uid::new("uid-job"),
-            deleted: None,
-        });
+        let job = json!({"metadata": {"namespace": "ns", "name": "web-x-main", "uid": "uid-job"}});
+        view.base.pull_jobs.push(Arc::new(serde_json::from_value(job).unwrap()));
     };
-    let plan =
-        parallel().settled().pods([new(), new(), new()]).gate(Gate::PreDownloadImage).and(with_job).plan();
+    let plan = parallel()
+        .settled()
+        .pods([new(), new(), new()])
+        .gate(Gate::PreDownloadImageForInPlaceUpdate)
+        .and(with_job)
+        .plan();
 
     let deleted: Vec<&str> = plan
         .writes()
-        .filter(|write| write.resource == Resource::ImagePullJob && matches!(write.act, Act::Delete { .. }))
-        .map(|write| write.name.as_str())
+        .filter(|write| {
+            write.object.resource == ImagePullJob::RESOURCE && matches!(write.act, Act::Delete { .. })
+        })
+        .map(|write| write.object.name())
         .collect();
     assert_eq!(deleted, ["web-x-main"]);
 }

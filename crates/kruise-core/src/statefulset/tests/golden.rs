@@ -9,9 +9,9 @@ fn as_9_as_10_as_11_first_revisions_match_the_recorded_ones_byte_by_byte() {
     let mut checked = 0;
     for (file, recorded) in golden::folder("statefulset") {
         let Some(wanted) = recorded["revisions"].get(0) else { continue };
-        let plan = plan(&View::of(&recorded["stored_v1beta1"]), now());
+        let plan = plan(&View::alone(&recorded["stored_v1beta1"], Vec::new(), Vec::new()), now());
 
-        let body = plan.chains[0].writes[0].act.created().expect(&file);
+        let body = plan.chains[0].writes[0].created().expect(&file);
         assert_eq!(body["metadata"]["name"], wanted["name"], "{file}");
         assert_eq!(body["metadata"]["labels"], wanted["labels"], "{file}");
         assert_eq!(body["revision"], wanted["revision"], "{file}");
@@ -29,14 +29,14 @@ fn as_20_as_71_new_pods_have_the_recorded_shape() {
         if !pod.is_object() {
             continue;
         }
-        let view = View::of(&recorded["stored_v1beta1"]);
-        let first = plan(&view, now()).chains[0].writes[0].act.created().expect(&file);
-        let mut view = view.with(Vec::new(), vec![Revision::read(&first).unwrap()]);
+        let view = View::alone(&recorded["stored_v1beta1"], Vec::new(), Vec::new());
+        let first = plan(&view, now()).chains[0].writes[0].created().expect(&file);
+        let mut view = view.with(Vec::new(), vec![Arc::new(Revision::read(&first).unwrap())]);
         view.gates = Gates::default().with(Gate::StatefulSetStartOrdinal);
         let plan = plan(&view, now());
         let made = plan
             .writes()
-            .filter_map(|write| write.act.created())
+            .filter_map(crate::chain::Write::created)
             .find(|body| body["kind"] == "Pod" && body["metadata"]["name"] == pod["metadata"]["name"]);
         let made = made.unwrap_or_else(|| panic!("{file}: {:?}", plan.chains));
         let mut labels = pod["metadata"]["labels"].clone();

@@ -26,7 +26,6 @@ fn arrived(fixture: &Fixture) -> Pod {
     recorded(new(), &fixture.new_name(), "nginx:1")
 }
 
-/// install/T36: by `rollingUpdate.podUpdatePolicy`.
 #[test]
 fn as_61_an_update_that_has_not_arrived_counts_as_down_and_one_that_has_is_declared() {
     let fixture = parallel().replicas(2).in_place();
@@ -65,7 +64,7 @@ fn as_44_states_move_in_every_plan_also_those_of_condemned_pods() {
     let both = parallel().replicas(2).in_place();
     let next = both.clone().pods([old(), arrived(&both)]).plan();
     assert_eq!(
-        next.chains.iter().filter(|chain| chain.pod.is_some()).count(),
+        next.chains.iter().filter(|chain| chain.item.is_some()).count(),
         1,
         "no pod is decided on by stale facts"
     );
@@ -79,12 +78,8 @@ fn prioritised(name: &str, image: &str, priority: i64) -> Value {
 /// The record that an update writes.
 fn record(plan: &Plan) -> Value {
     let ops = plan.writes().filter_map(|write| match &write.act {
-        Act::Patch { patch: Patch::Json(ops), .. } => Some(ops),
-        Act::Patch { .. }
-        | Act::Create(_)
-        | Act::Delete { .. }
-        | Act::DeleteUnlessPodExists { .. }
-        | Act::Ask(_) => None,
+        Act::Patch(Patch::Json(ops)) => Some(ops),
+        Act::Patch(_) | Act::Create(_) | Act::Delete { .. } => None,
     });
     let found = ops.flatten().find_map(|op| match op {
         Op::Add { path, value } if path.ends_with("inplace-update-state") => value.as_str(),
@@ -121,7 +116,8 @@ fn as_63_a_label_that_a_container_reads_as_environment_restarts_it_with_the_gate
     assert_eq!(state["updateEnvFromMetadata"], true);
     assert_eq!(state["containerBatchesRecord"][0]["containers"], json!(["main"]));
 
-    let off = fixture.and(|view| view.gates = Gates::default().without(Gate::EnvFromMetadata)).plan();
+    let off =
+        fixture.and(|view| view.gates = Gates::default().without(Gate::InPlaceUpdateEnvFromMetadata)).plan();
     assert_eq!(touched(&off, Purpose::UpdateInPlace), ["web-0"]);
     assert_eq!(record(&off).get("updateEnvFromMetadata"), None, "nobody restarts");
 }

@@ -45,7 +45,7 @@ fn settled(replicas: u32) -> Fixture {
 /// All pods go, and their claims with them.
 fn condemned(replicas: u32) -> Fixture {
     let policy = json!({"whenDeleted": "Delete", "whenScaled": "Delete"});
-    let fixture = with_claims(replicas, sized(0)).gate(Gate::StatefulSetAutoDeleteClaims);
+    let fixture = with_claims(replicas, sized(0)).gate(Gate::StatefulSetAutoDeletePvc);
     fixture.set("/persistentVolumeClaimRetentionPolicy", policy).settled().pods(pods(replicas, new))
 }
 

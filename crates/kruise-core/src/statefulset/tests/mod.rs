@@ -17,11 +17,13 @@ mod update;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kruise_api::resource::PODS;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::chain::{Act, Purpose};
-use crate::claim::Claim;
+use crate::cluster::claim::Claim;
+use crate::cluster::storage_class::Expansion;
 use crate::fixtures::Pod;
 use crate::fixtures::workload::{self, Parts, Planned, member};
 use crate::gates::{Gate, Gates};
@@ -48,7 +50,7 @@ pub fn parallel() -> Fixture {
 
 impl Planned for View {
     fn assemble(object: &Value, parts: Parts) -> Self {
-        let mut view = View::of(object).with(parts.pods, parts.revisions);
+        let mut view = View::alone(object, parts.pods, parts.revisions);
         view.claims = parts.claims.into_iter().map(|one| (one.name.clone(), one)).collect();
         view.gates = parts.gates;
         view.classes.insert("fast".to_owned(), Expansion::Allowed);
@@ -106,8 +108,8 @@ pub fn bound(ordinal: u32, size: &str) -> Value {
 
 /// Pods that are created, with the revision they get.
 pub fn created(plan: &Plan) -> Vec<(String, String)> {
-    let writes = plan.writes().filter(|write| write.resource == crate::chain::Resource::Pod);
-    let bodies = writes.filter_map(|write| Some((write.name.clone(), write.act.created()?)));
+    let writes = plan.writes().filter(|write| write.object.resource == PODS);
+    let bodies = writes.filter_map(|write| Some((write.object.name().to_owned(), write.created()?)));
     let label =
         |body: &Value| body["metadata"]["labels"]["controller-revision-hash"].as_str().unwrap().to_owned();
     bodies.map(|(name, body)| (name, label(&body))).collect()

@@ -1,18 +1,16 @@
 #![expect(clippy::shadow_unrelated, reason = "each sentence of a test plans anew")]
 
 use super::*;
-use crate::chain::{Op, Patch, Resource};
+use crate::chain::{Op, Patch};
 use crate::time::just_after;
+use kruise_api::Resource;
+use kruise_api::resource::{PODS, REVISIONS};
 
 fn operations(plan: &Plan, resource: Resource) -> Vec<Op> {
-    let writes = plan.writes().filter(|write| write.resource == resource);
+    let writes = plan.writes().filter(|write| write.object.resource == resource);
     let patches = writes.filter_map(|write| match &write.act {
-        Act::Patch { patch: Patch::Json(ops), .. } => Some(ops.clone()),
-        Act::Patch { .. }
-        | Act::Create(_)
-        | Act::Delete { .. }
-        | Act::DeleteUnlessPodExists { .. }
-        | Act::Ask(_) => None,
+        Act::Patch(Patch::Json(ops)) => Some(ops.clone()),
+        Act::Patch(_) | Act::Create(_) | Act::Delete { .. } => None,
     });
     patches.flatten().collect()
 }
@@ -36,7 +34,7 @@ fn as_12_as_57_a_rollback_raises_the_number_of_the_old_revision_and_moves_pods_b
     let plan = fixture.pods([old().label("controller-revision-hash", &abandoned), new(), new()]).plan();
 
     let number = Op::Replace { path: "/revision".to_owned(), value: json!(3) };
-    assert!(operations(&plan, Resource::Revision).contains(&number), "{:?}", plan.chains);
+    assert!(operations(&plan, REVISIONS).contains(&number), "{:?}", plan.chains);
     assert_eq!(touched(&plan, Purpose::Recreate), ["web-0"]);
     assert_eq!(count(&plan, Purpose::Revision), 1);
 }
@@ -63,7 +61,7 @@ fn as_14_only_revisions_that_no_pod_is_at_are_truncated() {
     };
     let deleted = |plan: &Plan| -> Vec<String> {
         let history = plan.chains.iter().filter(|chain| chain.purpose == Purpose::History);
-        history.flat_map(|chain| &chain.writes).map(|write| write.name.clone()).collect()
+        history.flat_map(|chain| &chain.writes).map(|write| write.object.name().to_owned()).collect()
     };
 
     assert_eq!(deleted(&more(parallel().settled().pods([old(), new(), new()])).plan()), ["web-dead"]);
@@ -134,7 +132,7 @@ fn as_36_as_72_states_move_also_while_paused() {
 fn as_42_deletions_carry_identity_and_version() {
     let plan = parallel().replicas(0).settled().pods([new()]).plan();
 
-    let write = plan.writes().find(|write| write.resource == Resource::Pod).unwrap();
+    let write = plan.writes().find(|write| write.object.resource == PODS).unwrap();
     assert!(matches!(&write.act, Act::Delete { uid, version: Some(_) } if uid.as_str() == "uid-web-0"));
 }
 
@@ -145,6 +143,11 @@ fn as_47_as_48_marked_pods_have_the_first_use_of_the_budget() {
     assert_eq!((touched(&plan, Purpose::Delete), count(&plan, Purpose::Recreate)), (vec!["web-0"], 0));
     let plan = parallel().pods([old(), old().deleted(LONG_AGO), old()]).plan();
     assert_eq!(count(&plan, Purpose::Recreate), 0, "a terminating pod is down");
+    let plan = parallel().pods([old(), new().not_ready(), old()]).plan();
+    assert_eq!(count(&plan, Purpose::Recreate), 0, "a pod that is not available is down");
+    let plan = parallel().pods([old(), old()]).plan();
+    assert_eq!(count(&plan, Purpose::Create), 1);
+    assert_eq!(count(&plan, Purpose::Recreate), 0, "a missing pod is down");
 }
 
 #[test]
@@ -164,8 +167,7 @@ fn statefulset_b28_statefulset_b29_as_75_leaving_the_update_states_gives_the_pod
     let fixture = parallel().replicas(1).set("/lifecycle", marking);
     let held = r#"[{"userAgent":"Lifecycle","key":"preUpdateHook"}]"#;
     let entered = fixture.clone().in_place().pods([old().label("hold", "on")]).plan();
-    let lowered =
-        operations(&entered, Resource::Pod).iter().any(|op| format!("{op:?}").contains("preUpdateHook"));
+    let lowered = operations(&entered, PODS).iter().any(|op| format!("{op:?}").contains("preUpdateHook"));
     assert!(lowered, "{entered:?}");
 
     let mut back =
@@ -177,7 +179,7 @@ fn statefulset_b28_statefulset_b29_as_75_leaving_the_update_states_gives_the_pod
     }
     let plan = fixture.settled().pods([back]).plan();
 
-    let ops = operations(&plan, Resource::Pod);
+    let ops = operations(&plan, PODS);
     assert_eq!(ops[0], Op::test("/metadata/resourceVersion", "1"));
     assert!(
         ops.iter()
@@ -190,5 +192,5 @@ fn statefulset_b28_statefulset_b29_as_75_leaving_the_update_states_gives_the_pod
 fn a_new_claim_template_restarts_nobody_in_the_repair_step() {
     let plan = parallel().settled().claim_template("1Gi").pods([new(), new(), new()]).plan();
 
-    assert!(plan.chains.iter().all(|chain| chain.pod.is_none()), "{:?}", plan.chains);
+    assert!(plan.chains.iter().all(|chain| chain.item.is_none()), "{:?}", plan.chains);
 }

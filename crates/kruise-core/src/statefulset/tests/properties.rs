@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixtures::world::{self, BROKEN, HOOK};
+use crate::object::Item;
 
 type World = world::World<View>;
 
@@ -120,7 +121,7 @@ impl Case {
         let stored = [(&fixture.old, 1), (&middle, 2), (&fixture.object["spec"]["template"], 3)];
         let mut world = World::of(&fixture);
         if self.claims == Claims::Grow {
-            world.gates = world.gates.with(Gate::StatefulSetAutoResizeClaims);
+            world.gates = world.gates.with(Gate::StatefulSetAutoResizePvc);
         }
         let revisions = stored.map(|(template, number)| world.store(template, number));
         world.object["status"] = json!({"currentRevision": revisions[0]});
@@ -258,7 +259,7 @@ proptest! {
             prop_assert!(count(&plan, Purpose::Create) <= 1);
             prop_assert!(count(&plan, Purpose::Recreate) + count(&plan, Purpose::UpdateInPlace) <= 1);
         }
-        let mut names: Vec<&str> = plan.chains.iter().filter_map(|chain| chain.pod.as_ref()).map(crate::ids::PodName::as_str).collect();
+        let mut names: Vec<&str> = plan.chains.iter().filter_map(|chain| chain.item.as_ref()).map(Item::name).collect();
         names.sort_unstable();
         let all = names.len();
         names.dedup();
@@ -337,9 +338,9 @@ proptest! {
         let plan = world.plan();
 
         for pod in world.view().base.pods {
-            let reason = plan.reasons.get(&pod.name);
-            prop_assert_eq!(reason.is_some(), !plan.acts_on(&pod.name), "{}", pod.name);
-            prop_assert_ne!(reason, Some(&Reason::OwnerDeleted));
+            let reason = plan.reasons.get(&Item::from(pod.object()));
+            prop_assert_eq!(reason.is_some(), !plan.acts_on(pod.object()), "{}", pod.name);
+            prop_assert_ne!(reason, Some(&Reason::Unexplained));
         }
         prop_assert_eq!(world.plan(), plan);
     }

@@ -101,11 +101,10 @@ fn as_18_as_39_ordered_scale_down_takes_the_highest_one_at_a_time() {
     let plan = down.clone().pods([new(), new().not_ready(), new()]).plan();
     assert_eq!(touched(&plan, Purpose::Delete), ["web-2"], "an available one goes first");
     let plan = down.clone().pods([new(), new().not_ready(), new().not_ready()]).plan();
-    assert_eq!(
-        touched(&plan, Purpose::Delete),
-        ["web-2"],
-        "two broken ones do not wait for each other for ever"
-    );
+    assert_eq!(count(&plan, Purpose::Delete), 0, "web-1 is unhealthy, too, and lower");
+    let failed = || new().not_ready().phase("Failed");
+    let plan = down.clone().pods([new(), failed(), failed()]).plan();
+    assert_eq!(touched(&plan, Purpose::Delete), ["web-2"], "a failed pod never recovers");
     let plan = down.clone().pods([new().not_ready(), new(), new().not_ready()]).plan();
     assert_eq!(count(&plan, Purpose::Delete), 0, "a replica that is down blocks them all");
     let plan = down.pods([new(), new(), new().not_ready()]).plan();
@@ -121,6 +120,24 @@ fn as_40_as_41_parallel_scale_down_takes_all_and_ignores_marks() {
         ["web-2", "web-1", "web-0"],
         "web-0 by its mark, within the budget"
     );
+}
+
+/// With three pods that are not ready and no replicas wanted, none is deleted until they recover, as Kubernetes promises.
+#[test]
+fn as_39_ordered_scale_down_halts_while_several_pods_are_unhealthy() {
+    let halted = |first: Pod| {
+        ordered().replicas(0).settled().pods([new().not_ready(), new().not_ready(), first]).plan()
+    };
+    let plan = halted(new().not_ready());
+    assert_eq!(count(&plan, Purpose::Delete), 0);
+    let unhealthy = crate::ids::PodName::new("web-0");
+    assert_eq!(*reason(&plan, "web-2"), Reason::RemovalHalted { unhealthy });
+    assert_eq!(*reason(&plan, "web-1"), Reason::WaitsFor { pod: crate::ids::PodName::new("web-2") });
+
+    assert_eq!(touched(&halted(new()), Purpose::Delete), ["web-2"], "it is healthy itself");
+    assert_eq!(touched(&halted(new().not_ready().marked()), Purpose::Delete), ["web-2"], "a way out");
+    let alone = ordered().replicas(0).settled().pods([new(), new(), new().not_ready()]).plan();
+    assert_eq!(touched(&alone, Purpose::Delete), ["web-2"], "no other pod is unhealthy");
 }
 
 #[test]
@@ -183,7 +200,9 @@ fn sm_76_as_3_as_4_orphans_are_adopted_and_lost_pods_let_go() {
     assert_eq!(touched(&plan, Purpose::Adopt), ["web-0"]);
     assert_eq!(count(&plan, Purpose::Adopt), 2, "the revision too");
     assert_eq!(touched(&plan, Purpose::Release), ["web-1"]);
-    assert_eq!(plan.adopter, Some(crate::ids::Uid::new("uid-web")));
+    for chain in plan.chains.iter().filter(|chain| chain.purpose == Purpose::Adopt) {
+        assert_eq!(chain.confirm.as_ref().unwrap().uid, crate::ids::Uid::new("uid-web"));
+    }
 
     let plan = fixture.and(|view| view.deleted = Some(now())).plan();
     assert!(plan.chains.is_empty(), "a set that is being deleted takes nothing and lets nothing go");
@@ -207,4 +226,31 @@ fn as_38_statefulset_b18_a_name_that_somebody_else_has_stops_only_that_ordinal()
 
     assert_eq!(names(&taken(parallel()).plan()), ["web-1", "web-2"]);
     assert!(names(&taken(ordered()).plan()).is_empty());
+}
+
+/// B16: any number may be asked for; a plan looks at a bounded number of ordinals without a pod, and the next ones go on.
+#[test]
+fn statefulset_b16_any_number_of_missing_pods_is_created_in_bounded_plans() {
+    let limit = crate::plan::CREATIONS_MAX;
+    for replicas in [1_000_000, 2_147_483_647] {
+        let many = parallel().settled().set("/replicas", json!(replicas)).plan();
+        assert_eq!(count(&many, Purpose::Create), limit);
+        assert!(many.reasons.is_empty(), "{:?}", many.reasons.len());
+    }
+    let next = parallel().settled().set("/replicas", json!(1_000_000)).pods((0..600).map(|_| new())).plan();
+    assert_eq!(count(&next, Purpose::Create), limit);
+    let first = &next.chains.iter().find(|chain| chain.purpose == Purpose::Create).unwrap().item;
+    assert!(format!("{first:?}").contains("web-600"), "{first:?}");
+}
+
+/// AS-46: ordinals that a plan does not look at are down all the same: no pod is updated on their account.
+#[test]
+fn as_46_missing_pods_beyond_one_plan_count_as_down() {
+    let plan = parallel()
+        .set("/replicas", json!(2_000))
+        .rolling("maxUnavailable", json!(1_000))
+        .pods((0..10).map(|_| old()))
+        .plan();
+
+    assert_eq!((count(&plan, Purpose::Recreate), count(&plan, Purpose::UpdateInPlace)), (0, 0));
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::amount::Amount;
-use crate::rollout::{Kind, Policy};
+use crate::rollout::{Mode, Policy};
 
 fn read(spec: &Value) -> Spec {
     Spec::read(spec).unwrap()
@@ -11,7 +11,7 @@ fn defaults_are_those_of_the_webhook() {
     let spec = read(&json!({"selector": {"matchLabels": {"a": "b"}}, "template": {}}));
 
     assert_eq!((spec.replicas, spec.history_limit, spec.start), (1, 10, 0));
-    assert_eq!((spec.management, spec.kind), (Management::OrderedReady, Kind::RollingUpdate));
+    assert_eq!((spec.management, spec.mode), (Management::OrderedReady, Mode::RollingUpdate));
     assert_eq!((spec.rolling.partition, spec.rolling.max_unavailable), (0, Amount::Pods(1)));
     assert_eq!((spec.rolling.policy, &spec.rolling.order), (Policy::ReCreate, &Order::Ordinal));
     assert_eq!((spec.claim_update, spec.retention), (ClaimUpdate::OnDelete, Retention::KEEP_ALL));

@@ -2,9 +2,7 @@ use super::*;
 use crate::chain::Patch;
 
 fn status(plan: &Plan) -> Value {
-    let Some(Act::Patch { patch: Patch::Merge(body), .. }) =
-        plan.status.as_ref().map(|write| write.act.clone())
-    else {
+    let Some(Act::Patch(Patch::Merge(body))) = plan.status.as_ref().map(|write| write.act.clone()) else {
         panic!("no status")
     };
     body["status"].clone()

@@ -20,7 +20,7 @@ fn as_97_as_98_as_100_taken_over_states_see_no_pod_touched_and_no_new_revision()
     for (name, mut view, now) in states() {
         for gates in [
             Gates::default(),
-            Gates::default().with(Gate::VerticalScaling).with(Gate::StatefulSetAutoResizeClaims),
+            Gates::default().with(Gate::InPlaceWorkloadVerticalScaling).with(Gate::StatefulSetAutoResizePvc),
         ] {
             view.gates = gates;
             let plan = plan(&view, now);
@@ -29,6 +29,29 @@ fn as_97_as_98_as_100_taken_over_states_see_no_pod_touched_and_no_new_revision()
             assert_eq!(plan.reasons.len(), view.pods.len(), "{name}");
         }
     }
+}
+
+/// What the original could not know is no change while the status has seen this generation; afterwards it is one.
+#[test]
+fn as_97_the_revision_that_the_status_names_is_the_update_revision() {
+    let mut fixture = ordered().settled().pods([new(), new(), new()]);
+    fixture.object["spec"]["template"]["spec"]["hostUsers"] = json!(true);
+    let name = fixture.new_name();
+    let revisions = |generation: i64, named: &str| {
+        let mut fixture = fixture.clone();
+        fixture.object["metadata"]["generation"] = json!(generation);
+        fixture.object["status"] =
+            json!({"currentRevision": name, "updateRevision": named, "observedGeneration": 1});
+        let mut view = fixture.view();
+        let stored = Arc::make_mut(&mut view.revisions[1]);
+        let spec = Arc::make_mut(&mut stored.template).pointer_mut("/spec").unwrap();
+        assert!(spec.as_object_mut().unwrap().shift_remove("hostUsers").is_some());
+        count(&plan(&view, now()), Purpose::Revision)
+    };
+
+    assert_eq!(revisions(1, &name), 0, "seen, and named");
+    assert_eq!(revisions(2, &name), 1, "the template may have changed since");
+    assert_eq!(revisions(1, "web-other"), 1, "it was made from another template");
 }
 
 #[test]

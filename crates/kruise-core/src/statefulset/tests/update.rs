@@ -67,12 +67,16 @@ fn as_45_as_80_paused_and_on_delete_touch_nothing_but_what_scaling_needs() {
     assert_eq!(*reason(&paused, "web-1"), Reason::Paused, "statefulset/B9");
     assert_eq!(touched(&paused, Purpose::Delete), ["web-2"]);
 
-    let on_delete =
-        parallel().set("/updateStrategy", json!({"type": "OnDelete"})).pods([old(), old(), old()]).plan();
+    let on_delete = parallel()
+        .set("/updateStrategy", json!({"type": "OnDelete"}))
+        .pods([old(), old().marked(), old()])
+        .plan();
     assert_eq!(*reason(&on_delete, "web-0"), Reason::OnDelete);
+    assert_eq!(*reason(&on_delete, "web-1"), Reason::OnDelete, "statefulset/B9");
     assert!(on_delete.chains.is_empty());
 }
 
+/// install/T36: by `rollingUpdate.podUpdatePolicy`.
 #[test]
 fn as_54_as_55_in_place_where_the_policy_and_the_change_allow_it() {
     let pods = || [old(), old(), old()];

@@ -13,7 +13,7 @@ impl Actors {
         let mut all: Vec<(KindId, Name)> = Vec::new();
         {
             let state = self.server.lock();
-            for kind in [self.kinds.pods, self.kinds.claims, self.kinds.revisions] {
+            for kind in [self.kinds.pods, self.kinds.claims, self.kinds.revisions, self.kinds.config_maps] {
                 let owned = state
                     .store
                     .list(kind.id, "")

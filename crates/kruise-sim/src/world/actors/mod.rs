@@ -10,12 +10,13 @@ mod kubelets;
 mod scheduler;
 
 pub use hooks::HOOK;
-pub use scheduler::{NODES, claims_of};
+pub use scheduler::{NODES, ZONE, claims_of};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kruise_api::resource::{CLAIMS, CONFIG_MAPS, NODES as NODES_RESOURCE, PODS, REVISIONS};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -24,6 +25,9 @@ use crate::kubelet::Knobs;
 use crate::rng::Rng;
 use crate::server::{Call, Event, KindId, Name, Object, Server, Verb, What, resources};
 
+/// A reaction time that is not drawn.
+const SOON: Duration = Duration::from_millis(250);
+
 /// What somebody is about to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Errand {
@@ -31,6 +35,10 @@ pub enum Errand {
     Kubelet(Name),
     BindClaim(Name),
     ReleaseClaims,
+    /// Containers that lacked something start.
+    StartWaiting,
+    /// Pods that no node was good for are tried again.
+    ScheduleWaiting,
     Collect(KindId, Name),
     /// Dependents of an owner with this uid.
     CollectOrphans(String),
@@ -47,6 +55,8 @@ pub struct Actors {
     knobs: SharedKnobs,
     /// Number of the next event to read.
     next: u64,
+    /// How often the server had gone back by then.
+    restores: u64,
     agenda: BTreeMap<(Instant, u64), Errand>,
     planned: BTreeSet<Errand>,
     count: u64,
@@ -59,15 +69,19 @@ pub struct Kinds {
     pub pods: &'static resources::Kind,
     pub claims: &'static resources::Kind,
     pub revisions: &'static resources::Kind,
+    pub config_maps: &'static resources::Kind,
+    pub nodes: &'static resources::Kind,
 }
 
 impl Kinds {
     /// `None` only if the table of the server lost them.
     pub fn find() -> Option<Self> {
         Some(Self {
-            pods: resources::find("", "v1", "pods")?,
-            claims: resources::find("", "v1", "persistentvolumeclaims")?,
-            revisions: resources::find("apps", "v1", "controllerrevisions")?,
+            pods: resources::of(PODS)?,
+            claims: resources::of(CLAIMS)?,
+            revisions: resources::of(REVISIONS)?,
+            config_maps: resources::of(CONFIG_MAPS)?,
+            nodes: resources::of(NODES_RESOURCE)?,
         })
     }
 }
@@ -80,6 +94,7 @@ impl Actors {
             rng,
             knobs,
             next: 0,
+            restores: 0,
             agenda: BTreeMap::new(),
             planned: BTreeSet::new(),
             count: 0,
@@ -112,6 +127,12 @@ impl Actors {
     fn read(&mut self) {
         let events: Vec<Arc<Event>> = {
             let state = self.server.lock();
+            let restores = state.store.restores();
+            if std::mem::replace(&mut self.restores, restores) != restores {
+                drop(state);
+                self.look_again();
+                return;
+            }
             let events = state.store.since(self.next).cloned().collect();
             self.next = state.store.count();
             events
@@ -119,6 +140,34 @@ impl Actors {
         for event in events {
             self.notice(&event);
         }
+    }
+
+    /// The server went back: nothing that was seen counts.
+    fn look_again(&mut self) {
+        let (pods, claims): (Vec<(Name, bool)>, Vec<Name>) = {
+            let state = self.server.lock();
+            self.next = state.store.count();
+            let is_bound = |pod: &Object| !pod.str("/spec/nodeName").is_empty();
+            let pods = state.store.list(self.kinds.pods.id, "");
+            let claims = state.store.list(self.kinds.claims.id, "");
+            (
+                pods.map(|(name, pod)| (name.clone(), is_bound(pod))).collect(),
+                claims.map(|(name, _)| name.clone()).collect(),
+            )
+        };
+        for (name, is_bound) in pods {
+            self.plan_soon(if is_bound {
+                Errand::Kubelet(name.clone())
+            } else {
+                Errand::Schedule(name.clone())
+            });
+            self.plan_soon(Errand::Hook(name.clone()));
+            self.plan_soon(Errand::Collect(self.kinds.pods.id, name));
+        }
+        for name in claims {
+            self.plan_soon(Errand::BindClaim(name));
+        }
+        self.plan_soon(Errand::ReleaseClaims);
     }
 
     fn notice(&mut self, event: &Event) {
@@ -130,6 +179,10 @@ impl Actors {
         } else if event.kind == self.kinds.claims.id {
             self.plan(Errand::BindClaim(event.name.clone()), 500);
             self.plan(Errand::ReleaseClaims, 500);
+        } else if event.kind == self.kinds.config_maps.id {
+            self.plan_soon(Errand::StartWaiting);
+        } else if event.kind == self.kinds.nodes.id {
+            self.plan_soon(Errand::ScheduleWaiting);
         }
         if event.what == What::Added && event.object.value.pointer("/metadata/ownerReferences").is_some() {
             self.plan(Errand::Collect(event.kind, event.name.clone()), 1_000);
@@ -153,6 +206,11 @@ impl Actors {
         self.plan_at(errand, Instant::now() + delay);
     }
 
+    /// Somebody reacts after a fixed time: no lot is drawn, so what others draw stays as it is.
+    fn plan_soon(&mut self, errand: Errand) {
+        self.plan_at(errand, Instant::now() + SOON);
+    }
+
     fn plan_at(&mut self, errand: Errand, at: Instant) {
         if self.planned.insert(errand.clone()) {
             self.count += 1;
@@ -172,6 +230,8 @@ impl Actors {
                 Errand::Kubelet(name) => self.kubelet(&name),
                 Errand::BindClaim(name) => self.bind_claim(&name),
                 Errand::ReleaseClaims => self.release_claims(),
+                Errand::StartWaiting => self.start_waiting(),
+                Errand::ScheduleWaiting => self.schedule_waiting(),
                 Errand::Collect(kind, name) => self.collect(kind, &name),
                 Errand::CollectOrphans(uid) => self.collect_orphans(&uid),
                 Errand::Hook(name) => self.hook(&name),

@@ -2,12 +2,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::server::{Call, Part, Server};
+use crate::server::{Part, Server, Verb, resources};
 
 /// A CloneSet of two pods, one of which may be down, and one is: who takes the other one out of service?
 fn broken_when_drained_by(who: &'static str) -> (Vec<String>, u64) {
     let server = Server::new(1, Arc::new(|| Timestamp::UNIX_EPOCH));
-    let ledger = Ledger::new(Duration::ZERO).unwrap();
+    let ledger = Ledger::new(Duration::ZERO);
     server.lock().observe(Box::new(ledger.clone()));
     let kind = |group: &str, version: &str, plural: &str| resources::find(group, version, plural).unwrap();
     let (sets, pods) = (kind("apps.kruise.io", "v1beta1", "clonesets"), kind("", "v1", "pods"));

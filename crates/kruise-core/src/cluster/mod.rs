@@ -1,0 +1,7 @@
+//! Objects of Kubernetes itself as planners read them; pods have a folder of their own.
+
+pub mod claim;
+pub mod meta;
+pub mod node;
+pub mod quantity;
+pub mod storage_class;

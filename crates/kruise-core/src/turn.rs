@@ -1,0 +1,52 @@
+//! What a plan may depend on besides objects: the time, what became of the plan before, and how the manager is set up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::chain::{Blame, Charge};
+use crate::gates::Gates;
+use crate::inplace::Resize;
+use crate::object::Item;
+
+/// One look at one object.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub now: Timestamp,
+    /// Messages of what failed in the last plan of this object.
+    pub failures: BTreeMap<Charge, String>,
+    /// What was denied an allowance when it was asked for last; it comes after the others (B10).
+    pub denied: BTreeSet<Item>,
+    /// For names: another one each time.
+    pub seed: u64,
+    /// The object that the planner wanted to be read live, as JSON; `None` if there is no such object.
+    pub live: Option<String>,
+}
+
+/// How the manager is set up, and what its API server can do.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub gates: Gates,
+    pub resize: Resize,
+}
+
+/// Messages of the chains that failed since the last plan that went through, by the condition that reports them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failures {
+    pub scale: Option<String>,
+    pub update: Option<String>,
+}
+
+impl Turn {
+    /// Of an object that nothing is remembered of.
+    pub fn first(now: Timestamp, seed: u64) -> Self {
+        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: None }
+    }
+
+    pub fn failures(&self) -> Failures {
+        let first = |wanted: Blame| {
+            self.failures.iter().find(|((blame, _), _)| *blame == wanted).map(|(_, message)| message.clone())
+        };
+        Failures { scale: first(Blame::Scale), update: first(Blame::Update) }
+    }
+}
