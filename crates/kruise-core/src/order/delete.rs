@@ -61,7 +61,7 @@ fn key(
     let ready_since = pod
         .condition(kruise_api::conditions::POD_READY)
         .filter(|_| pod.is_ready())
-        .map(|one| (one.since.is_some(), Reverse(one.since)));
+        .map(|one| (one.since().is_some(), Reverse(one.since())));
     (
         pod.node.is_some(),
         pod.phase,

@@ -8,7 +8,7 @@ use kruise_api::parts::UpdatePriorityStrategy;
 
 use super::selector::Selector;
 use crate::fault::{Fault, count};
-use crate::pod::{PodView, Status};
+use crate::pod::{Condition, PodView, Status};
 
 /// The user's wish for the order (SM-62).
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl Priority {
 pub fn by_default(pods: &mut [&PodView]) {
     pods.sort_by_cached_key(|pod| {
         let ready = pod.condition(conditions::POD_READY).filter(|one| one.status == Status::True);
-        let since = ready.map(|one| one.since);
+        let since = ready.map(Condition::since);
         (
             pod.node.is_some(),
             pod.phase,

@@ -123,7 +123,7 @@ impl<'a> Edit<'a> {
         now: Timestamp,
     ) {
         let there = self.current(kind);
-        let since = there.filter(|one| one.status == status).and_then(|one| one.since).unwrap_or(now);
+        let since = there.filter(|one| one.status == status).and_then(Condition::since).unwrap_or(now);
         let wanted = Condition::new(kind.into(), status, Some(since))
             .saying(why.0.map(Arc::from), why.1.map(Arc::from));
         let is_same = there.is_some_and(|one| {
@@ -336,7 +336,7 @@ fn wire(condition: &Condition) -> Value {
     };
     out.insert("status".to_owned(), Value::from(word));
     out.insert("lastProbeTime".to_owned(), Value::Null);
-    out.insert("lastTransitionTime".to_owned(), condition.since.map(time::seconds).into());
+    out.insert("lastTransitionTime".to_owned(), condition.since().map(time::seconds).into());
     for (key, text) in [("reason", condition.reason()), ("message", condition.message())] {
         if let Some(text) = text {
             out.insert(key.to_owned(), Value::from(text));

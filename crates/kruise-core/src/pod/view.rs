@@ -78,8 +78,16 @@ pub enum RestartPolicy {
 pub struct Condition {
     pub kind: Arc<str>,
     pub status: Status,
-    pub since: Option<Timestamp>,
+    since: Since,
     words: Option<Box<Words>>,
+}
+
+/// Unix seconds, as precise as the wire; a third of what an optional timestamp takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Since(i64);
+
+impl Since {
+    const UNKNOWN: Self = Self(i64::MIN);
 }
 
 /// Most conditions have neither; thousands of pods have six conditions each.
@@ -145,7 +153,13 @@ pub struct ContainerStatus {
 
 impl Condition {
     pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
+        let since = since.map_or(Since::UNKNOWN, |at| Since(at.as_second()));
         Self { kind, status, since, words: None }
+    }
+
+    /// When it got this status, if the wire says so.
+    pub fn since(&self) -> Option<Timestamp> {
+        Timestamp::from_second(self.since.0).ok()
     }
 
     /// Empty texts count as none.
@@ -224,7 +238,7 @@ impl PodView {
         if self.phase != Phase::Running || !settled {
             return None;
         }
-        Some(ready.since.map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))))
+        Some(ready.since().map_or(Timestamp::MIN, |since| time::after(since, i64::from(seconds))))
     }
 
     pub fn object(&self) -> ObjectRef {

@@ -83,7 +83,7 @@ fn sm_51_ready_falls_at_once_and_names_the_gate() {
         ready.message(),
         Some("the status of pod readiness gate \"InPlaceUpdateReady\" is not \"True\", but False")
     );
-    assert_eq!(ready.since, Some(t0()), "shared-machinery/M12: with the time");
+    assert_eq!(ready.since(), Some(t0()), "shared-machinery/M12: with the time");
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Spec {
     /// AS-30; a pod that says since when it is ready only vaguely is not available while that matters.
     pub fn is_available(&self, pod: &PodView, now: Timestamp) -> bool {
         let seconds = self.rolling.min_ready_seconds;
-        let is_dated = pod.condition(conditions::POD_READY).is_some_and(|one| one.since.is_some());
+        let is_dated = pod.condition(conditions::POD_READY).is_some_and(|one| one.since().is_some());
         is_normal(pod) && pod.is_update_ready(seconds, now) && (seconds == 0 || is_dated)
     }
 }
