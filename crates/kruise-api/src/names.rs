@@ -69,6 +69,8 @@ pub mod component {
     pub const POD_READINESS: &str = "pod-readiness-controller";
     /// Lets containers of a pod start one after the other.
     pub const LAUNCH_PRIORITY: &str = "container-launch-priority-controller";
+    /// ContainerRecreateRequest controller.
+    pub const CONTAINERRECREATEREQUEST: &str = "containerrecreaterequest-controller";
     /// NodeImage controller.
     pub const NODEIMAGE: &str = "nodeimage-controller";
     /// Image puller of the node agent.

@@ -74,6 +74,8 @@ pub mod event {
     pub const REMOVE_FAILED: &str = "RemoveFailed";
     /// Warning, by the EphemeralJob controller, ours: a stored job selects every pod of its namespace.
     pub const EMPTY_SELECTOR: &str = "EmptySelector";
+    /// Warning, by the ContainerRecreateRequest controller, ours: a request ended before all its containers were restarted.
+    pub const RECREATE_UNFINISHED: &str = "RecreateUnfinished";
     /// Normal, by the SidecarSet controller: pods that cannot be upgraded in place.
     pub const NOT_UPGRADABLE_PODS: &str = "NotUpgradablePods";
     /// Normal, by the SidecarSet controller on pods, after a hot upgrade.
@@ -267,6 +269,14 @@ pub mod waiting {
     pub const CONTAINER_NAME_TAKEN: &str = "ContainerNameTaken";
     /// EphemeralJob: the job has no container to put into pods.
     pub const NO_CONTAINERS: &str = "NoContainers";
+    /// ContainerRecreateRequest: the node agent has not begun yet.
+    pub const AGENT: &str = "NodeAgent";
+    /// ContainerRecreateRequest: another request for the same pod comes first.
+    pub const QUEUED: &str = "Queued";
+    /// ContainerRecreateRequest: containers are being restarted.
+    pub const RECREATING: &str = "Recreating";
+    /// Node agents are switched off.
+    pub const NO_AGENTS: &str = "NoNodeAgents";
 }
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.

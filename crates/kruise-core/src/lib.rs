@@ -13,6 +13,7 @@ pub mod budget;
 pub mod chain;
 pub mod cloneset;
 pub mod cluster;
+pub mod containerrecreaterequest;
 pub mod eligibility;
 pub mod ephemeraljob;
 pub mod fault;

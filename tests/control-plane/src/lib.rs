@@ -13,8 +13,9 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
-mod definitions;
+mod containerrecreaterequest;
 #[cfg(test)]
+mod definitions;
 mod ephemeraljob;
 #[cfg(test)]
 mod gitops;

@@ -71,6 +71,7 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     launches_in_order(&world, &here).await;
     broadcasts(&world, &here).await;
     looks_into_pods(&here).await;
+    restarts_containers(&here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -308,6 +309,43 @@ async fn looks_into_pods(here: &Sets) {
     wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
     let looked_into = pods.get("looked-into").await.unwrap();
     assert!(looked_into.spec.unwrap().ephemeral_containers.is_some_and(|all| all.len() == 1));
+}
+
+/// A pod goes out of service for a request and back, and the request deletes itself. The agent's word is the test's.
+async fn restarts_containers(here: &Sets) {
+    let pod = json!({
+        "metadata": {"name": "restarted"},
+        "spec": {"containers": [{"name": "main", "image": "nginx:1"}], "readinessGates": [{"conditionType": "KruisePodReady"}]},
+    });
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let runs =
+        |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+    wait::until(&pods, "restarted", "it runs", runs).await.unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "apps.kruise.io",
+        "v1beta1",
+        "ContainerRecreateRequest",
+    ));
+    let requests = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest", "metadata": {"name": "restarts"},
+        "spec": {
+            "podName": "restarted", "containers": [{"name": "main"}], "ttlSecondsAfterFinished": 0,
+            "strategy": {"unreadyGracePeriodSeconds": 1},
+        },
+    });
+    requests.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let says = async |status| {
+        let patch = Patch::Merge(json!({"status": status}));
+        requests.patch_status("restarts", &PatchParams::default(), &patch).await.unwrap();
+    };
+    says(json!({"phase": "Recreating"})).await;
+    let is_out = |one: &DynamicObject| one.data["status"]["conditions"].is_array();
+    wait::until(&requests, "restarts", "the pod is out of service", is_out).await.unwrap();
+    says(json!({"phase": "Completed", "completionTime": "2026-01-01T00:00:00Z"})).await;
+    let one = ListParams::default().fields("metadata.name=restarts");
+    wait::until_all(&requests, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
 }
 
 /// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

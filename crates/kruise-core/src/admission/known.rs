@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::Fault;
 use crate::gates::Gates;
@@ -30,6 +31,8 @@ pub struct Live {
     pub template: Vec<Fault>,
     /// Data of the administrator's ConfigMap; the error says why it could not be read.
     pub configuration: Result<BTreeMap<String, String>, String>,
+    /// The pod that `spec.podName` names; `None` if there is none. The error says why it could not be read.
+    pub pod: Result<Option<Value>, String>,
 }
 
 /// What has to be asked at the API server for a decision. It costs a request each time, so caches are used where being late
@@ -40,11 +43,13 @@ pub enum Question {
     Template,
     /// The administrator's ConfigMap, as it is now.
     Configuration,
+    /// The pod that `spec.podName` names, as it is now.
+    Pod,
 }
 
-/// The template is good, and the administrator has configured nothing.
+/// The template is good, the administrator has configured nothing, and there is no pod.
 impl Default for Live {
     fn default() -> Self {
-        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()) }
+        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()), pod: Ok(None) }
     }
 }

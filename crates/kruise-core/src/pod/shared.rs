@@ -43,7 +43,7 @@ impl SharedParts {
             condition.kind = self.text(&condition.kind);
         }
         pod.containers = common(&mut self.containers, &pod.containers);
-        for status in &mut pod.statuses {
+        for status in pod.statuses.iter_mut().chain(&mut pod.sidecar_statuses) {
             status.name = self.text(&status.name);
             status.image = self.text(&status.image);
             status.image_id = self.text(&status.image_id);

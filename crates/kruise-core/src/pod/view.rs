@@ -46,6 +46,8 @@ pub struct PodView {
     /// In wire order, without init containers; the same for most pods of a revision.
     pub containers: Arc<[Container]>,
     pub statuses: Box<[ContainerStatus]>,
+    /// Of native sidecars: init containers that run as long as the pod. Most pods have none.
+    pub sidecar_statuses: Box<[ContainerStatus]>,
     /// In wire order; most pods have none.
     pub ephemeral: Box<[EphemeralContainer]>,
 }
@@ -146,6 +148,7 @@ pub struct ContainerStatus {
     pub image_id: Arc<str>,
     pub container_id: Arc<str>,
     pub is_ready: bool,
+    pub is_running: bool,
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
     pub resources: Option<Arc<Resources>>,

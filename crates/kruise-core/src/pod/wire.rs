@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, RESTART_NEVER, RESTART_ON_FAILURE, phase, status};
+use kruise_api::kubernetes::{
+    RESIZE_RESTARTS_CONTAINER, RESTART_ALWAYS, RESTART_NEVER, RESTART_ON_FAILURE, phase, status,
+};
 use kruise_api::{annotations, env, names};
 use serde::Deserialize;
 use serde_json::Value;
@@ -64,6 +66,7 @@ struct Spec {
     restart_policy: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     containers: Option<Vec<Value>>,
+    init_containers: Option<Vec<InitContainer>>,
     volumes: Option<Vec<Volume>>,
     ephemeral_containers: Option<Vec<EphemeralWire>>,
 }
@@ -105,15 +108,20 @@ struct PodStatus {
     phase: Option<String>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Vec<WireStatus>>,
-    init_container_statuses: Option<Vec<InitStatus>>,
+    init_container_statuses: Option<Vec<WireStatus>>,
     ephemeral_container_statuses: Option<Vec<EphemeralStatus>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InitStatus {
-    #[serde(default)]
-    restart_count: u32,
+struct InitContainer {
+    name: Arc<str>,
+    restart_policy: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct WireState {
+    running: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +148,8 @@ struct WireStatus {
     ready: bool,
     #[serde(default)]
     restart_count: u32,
+    #[serde(default)]
+    state: WireState,
     resources: Option<Value>,
 }
 
@@ -152,6 +162,13 @@ impl From<Wire> for PodView {
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
         let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         let node = spec.node_name.filter(|node| !node.is_empty());
+        let sidecars: Vec<Arc<str>> = spec
+            .init_containers
+            .into_iter()
+            .flatten()
+            .filter(|one| one.restart_policy.as_deref() == Some(RESTART_ALWAYS))
+            .map(|one| one.name)
+            .collect();
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -194,6 +211,13 @@ impl From<Wire> for PodView {
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
+            sidecar_statuses: status
+                .init_container_statuses
+                .into_iter()
+                .flatten()
+                .filter(|one| sidecars.contains(&one.name))
+                .map(ContainerStatus::from)
+                .collect(),
             ephemeral: ephemeral::read(
                 spec.ephemeral_containers.unwrap_or_default(),
                 &status.ephemeral_container_statuses.unwrap_or_default(),
@@ -261,6 +285,7 @@ impl From<WireStatus> for ContainerStatus {
             image_id: wire.image_id.unwrap_or_default(),
             container_id: wire.container_id.unwrap_or_default(),
             is_ready: wire.ready,
+            is_running: wire.state.running.is_some(),
             restarts: wire.restart_count,
             resources: wire.resources.as_ref().map(|one| Arc::new(Resources::read(one))),
         }

@@ -99,9 +99,9 @@ impl Refresher<'_> {
             LifecycleState::PreparingDelete => Reason::HookHeld { hook: HookPoint::PreDelete },
             LifecycleState::Foreign => Reason::ForeignState,
             LifecycleState::Normal | LifecycleState::Updating => match ready_at {
-                None => {
-                    Reason::NotReady { since: pod.condition(conditions::POD_READY).and_then(Condition::since) }
-                }
+                None => Reason::NotReady {
+                    since: pod.condition(conditions::POD_READY).and_then(Condition::since),
+                },
                 Some(_)
                     if lifecycle::is_normal(pod) && pod.is_update_ready(self.min_ready_seconds, self.now) =>
                 {

@@ -4,6 +4,7 @@
 
 mod broadcastjob;
 mod cloneset;
+mod containerrecreaterequest;
 mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
@@ -90,11 +91,12 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 7] = [
+pub const ALL: [&Registration; 8] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
+    &containerrecreaterequest::REGISTRATION,
     &persistentpodstate::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,

@@ -5,6 +5,7 @@
 
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
@@ -44,11 +45,12 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 7] = [
+pub static ALL: [&SimulatedKind; 8] = [
     &cloneset::KIND,
     &statefulset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
+    &containerrecreaterequest::KIND,
     &persistentpodstate::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,

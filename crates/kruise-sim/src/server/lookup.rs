@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kruise_api::Resource;
+use kruise_core::cluster::node::Node;
 use kruise_core::cluster::storage_class::StorageClass;
 use kruise_core::lookup::{Found, Index, Slim, Source};
 use kruise_core::object::Key;
@@ -28,7 +29,7 @@ struct Read {
     indexed: Vec<(Index, String)>,
 }
 
-const TYPES: [Type; 3] = [of::<PodView>(), of::<StorageClass>(), of::<PersistentPodState>()];
+const TYPES: [Type; 4] = [of::<PodView>(), of::<Node>(), of::<StorageClass>(), of::<PersistentPodState>()];
 
 const fn of<T: Slim>() -> Type {
     Type { resource: T::RESOURCE, read: read::<T> }
