@@ -13,6 +13,7 @@ pub mod budget;
 pub mod chain;
 pub mod cloneset;
 pub mod cluster;
+pub mod daemonset;
 pub mod eligibility;
 pub mod ephemeraljob;
 pub mod fault;

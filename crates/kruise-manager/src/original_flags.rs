@@ -31,7 +31,6 @@ const WITHOUT_EFFECT: [(&str, &str, &str); 28] = [
         "deployment,replicaset",
         "For WorkloadSpread, which is not implemented yet",
     ),
-    ("assign-pods-by-scheduler", "true", "For DaemonSet, which is not implemented yet"),
     ("vmodule", "", "Use RUST_LOG for individual modules"),
     ("log-flush-frequency", "5s", "Log lines are written immediately"),
     ("logtostderr", "true", "Logs always go to standard error"),

@@ -4,6 +4,7 @@
 
 mod broadcastjob;
 mod cloneset;
+mod daemonset;
 mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
@@ -90,9 +91,10 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 7] = [
+pub const ALL: [&Registration; 8] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
+    &daemonset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
     &persistentpodstate::REGISTRATION,

@@ -15,10 +15,9 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 10] = [
     ("advancedcronjob", "advancedcronjobs"),
     ("containerrecreaterequest", "containerrecreaterequests"),
-    ("daemonset", "daemonsets"),
     ("imagelistpulljob", "imagelistpulljobs"),
     ("imagepulljob", "imagepulljobs"),
     ("nodeimage", "nodeimages"),

@@ -5,6 +5,7 @@
 
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod daemonset;
 pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
@@ -44,9 +45,10 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 7] = [
+pub static ALL: [&SimulatedKind; 8] = [
     &cloneset::KIND,
     &statefulset::KIND,
+    &daemonset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
     &persistentpodstate::KIND,
