@@ -267,6 +267,10 @@ pub mod waiting {
     pub const CONTAINER_NAME_TAKEN: &str = "ContainerNameTaken";
     /// EphemeralJob: the job has no container to put into pods.
     pub const NO_CONTAINERS: &str = "NoContainers";
+    /// AdvancedCronJob: no run is due.
+    pub const NEXT_RUN: &str = "NextRun";
+    /// AdvancedCronJob: a run is due, and the last one is not over.
+    pub const STILL_RUNS: &str = "StillRuns";
     /// DaemonSet: burstReplicas are in use; the rest follows.
     pub const BURST_REPLICAS: &str = "BurstReplicas";
     /// DaemonSet: the pod failed again and is replaced later.

@@ -7,6 +7,7 @@
 //! (`workload`, `rollout`, `revision`, `inplace`, `lifecycle`, `order`, `budget`, `cluster`, `pod`), then one folder per kind.
 
 pub mod admission;
+pub mod advancedcronjob;
 pub mod amount;
 pub mod broadcastjob;
 pub mod budget;

@@ -13,6 +13,8 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod daemonset;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod ephemeraljob;

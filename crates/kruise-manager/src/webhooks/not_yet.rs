@@ -15,8 +15,7 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 10] = [
-    ("advancedcronjob", "advancedcronjobs"),
+const KINDS: [(&str, &str); 9] = [
     ("containerrecreaterequest", "containerrecreaterequests"),
     ("imagelistpulljob", "imagelistpulljobs"),
     ("imagepulljob", "imagepulljobs"),
