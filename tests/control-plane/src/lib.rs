@@ -3,6 +3,8 @@
 //! One library whose tests are one binary, so that all of them share one control plane.
 
 #[cfg(test)]
+mod advancedcronjob;
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod broadcastjob;
