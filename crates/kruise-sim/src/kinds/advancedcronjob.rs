@@ -51,7 +51,7 @@ fn scenarios() -> Vec<Scenario> {
     vec![
         scenario("runs", json!({"schedule": "* * * * *"})).then([Wait(seconds(200)), paused(true), Settle]),
         scenario("forbid", often("Forbid")).then([Wait(seconds(40)), paused(true), Settle]),
-        scenario("replace", often("Replace")).then([Wait(seconds(40)), paused(true), Settle]),
+        scenario("replace", often("Replace")).then([Wait(seconds(16)), paused(true), Settle]),
         scenario("allow", often("Allow")).then([Wait(seconds(20)), paused(true), Settle]),
         scenario("failing", failing).then([Wait(seconds(40)), paused(true), Settle]),
         scenario("resumed", json!({"schedule": "* * * * *", "paused": true})).then([

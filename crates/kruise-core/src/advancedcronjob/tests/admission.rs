@@ -41,6 +41,7 @@ fn defaulted(spec: &Value, old: Option<&Value>) -> Value {
     spec
 }
 
+/// advancedcronjob/B18: each field has its default of its own.
 #[test]
 fn advancedcronjob_d1_d2_d3_b18_defaults() {
     let job = defaulted(
@@ -61,6 +62,7 @@ fn advancedcronjob_d1_d2_d3_b18_defaults() {
     assert_eq!(child["imagePullPolicy"], "IfNotPresent");
 }
 
+/// advancedcronjob/B9.
 #[test]
 fn advancedcronjob_v1_b9_names_leave_room_for_the_time() {
     assert_eq!(fields(&"n".repeat(53), &spec(), None), ["metadata.name"]);
@@ -69,6 +71,7 @@ fn advancedcronjob_v1_b9_names_leave_room_for_the_time() {
     assert!(fields(&"n".repeat(60), &spec(), Some(&spec())).is_empty(), "stored ones are tolerated");
 }
 
+/// advancedcronjob/B13: as the children are validated.
 #[test]
 fn advancedcronjob_v2_v3_v4_v5_b13_each_rule_names_its_field() {
     let mut zoned = with("schedule", json!("TZ=UTC * * * * *"));

@@ -126,7 +126,7 @@ fn acj_5_nothing_starts_while_paused_and_no_timer_runs() {
     );
 }
 
-/// B11, B20.
+/// advancedcronjob/B11, advancedcronjob/B20.
 #[test]
 fn acj_6_advancedcronjob_b20_what_cannot_be_read_starts_nothing_and_is_told() {
     for (field, value) in [("schedule", json!("* *")), ("timeZone", json!("Mars/Olympus"))] {
@@ -156,7 +156,7 @@ fn acj_7_acj_18_a_run_that_is_too_late_is_left_out() {
     );
 }
 
-/// Acceptance 5, B4: under Forbid the late start comes when the child ends.
+/// Acceptance 5, advancedcronjob/B15: those that are replaced go first; under Forbid the late start comes when the child ends.
 #[test]
 fn acj_8_acj_19_acj_21_concurrency_policies() {
     let running =
@@ -220,7 +220,7 @@ fn advancedcronjob_b1_b2_exactly_one_run_for_each_time() {
     assert_eq!(all, wanted);
 }
 
-/// Acceptance 8 and 9, B2, B3.
+/// Acceptance 8 and 9, advancedcronjob/B2, advancedcronjob/B3.
 #[test]
 fn acj_19_advancedcronjob_b2_b3_after_an_outage_exactly_the_latest_run_is_caught_up() {
     for (now, is_many) in [
@@ -253,7 +253,7 @@ fn acj_14_acj_16_advancedcronjob_b12_every_counts_from_the_last_planned_time() {
     assert!(names(&ahead.plan("2026-06-01T12:30:00Z")).is_empty(), "ACJ-16: a last time in the future");
 }
 
-/// B5, B6, acceptance 12.
+/// advancedcronjob/B5, advancedcronjob/B6, acceptance 12.
 #[test]
 fn acj_23_advancedcronjob_b5_b6_children_belong_by_uid_whatever_version_their_owner_names() {
     let own = cron().spec("concurrencyPolicy", json!("Forbid")).child(MINUTE, json!({}));

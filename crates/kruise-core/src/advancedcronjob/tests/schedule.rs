@@ -108,7 +108,7 @@ fn acj_13_days_of_month_and_week_are_either_unless_one_is_a_bare_star() {
     assert_eq!(june("0 0 */1 * sun"), "2026-06-07T00:00:00Z", "*/1 is one");
 }
 
-/// B17: gaps are skipped and folds run twice.
+/// advancedcronjob/B17: gaps are skipped and folds run twice.
 #[test]
 fn acj_14_a_skipped_hour_runs_not_at_all_and_a_repeated_one_twice() {
     let berlin = "TZ=Europe/Berlin 30 2 * * *";

@@ -69,7 +69,7 @@ fn daemonset_b2_a_taken_name_is_counted_in_its_own_status() {
     assert!(format!("{:?}", write.act).contains("collisionCount"), "{write:?}");
 }
 
-/// B21: a revision without labels gets its own.
+/// daemonset/B21: a revision without labels gets its own.
 #[test]
 fn ds_42_a_revision_without_the_label_gets_it() {
     let mut set = set(1).pods([new("n1")]);

@@ -77,6 +77,15 @@ fn ds_12_ds_13_a_failed_pod_is_replaced_with_back_off_that_does_not_hold_up_othe
     assert_eq!(deleted(&failing.waits_on("n1", until).plan_at(until)), ["new-n1", "new-n2"]);
 }
 
+/// The earliest of several instants counts.
+#[test]
+fn ds_8_the_next_look_is_at_the_earliest_instant_that_changes_something() {
+    let (soon, late) = (time::after(t0(), 3), time::after(t0(), 8));
+    let failing = set(2).pods([new("n1").failed(), new("n2").failed()]);
+    let plan = failing.waits_on("n1", late).waits_on("n2", soon).plan();
+    assert_eq!(plan.revisit_at, Some(soon));
+}
+
 /// B16: a deletion that a limit puts off is told of by nobody.
 #[test]
 fn daemonset_b16_nothing_is_told_of_a_deletion_that_waits() {
@@ -135,7 +144,7 @@ fn ds_16_pods_leave_a_node_that_does_not_take_them() {
     assert_eq!(deleted(&plan), ["new-n1", "old-n1"]);
 }
 
-/// B13, acceptance 18.
+/// daemonset/B13, acceptance 18.
 #[test]
 fn ds_17_pods_that_wait_for_a_vanished_node_go_and_those_that_ran_there_are_left() {
     let plan = set(0).pods([new("gone").pending_on("gone"), new("n9")]).plan();
@@ -144,7 +153,7 @@ fn ds_17_pods_that_wait_for_a_vanished_node_go_and_those_that_ran_there_are_left
     assert_eq!(written(&plan)["desiredNumberScheduled"], 0);
 }
 
-/// B4, acceptance 11: of the nodes that there are now, from the first plan on.
+/// daemonset/B4, acceptance 11: of the nodes that there are now, from the first plan on.
 #[test]
 fn ds_18_partitioned_scaling_leaves_the_last_nodes_without_a_pod() {
     let scaled = |partition: Value| {
@@ -182,7 +191,7 @@ fn ds_19_ds_34_new_pods_have_the_newest_template_whatever_else_is_said() {
     }
 }
 
-/// B5, acceptance 16.
+/// daemonset/B5, acceptance 16.
 #[test]
 fn ds_20_creations_and_deletions_are_cut_to_burst_replicas() {
     for (burst, expected) in
@@ -207,6 +216,7 @@ fn ds_21_creations_start_slowly_and_say_something_about_each_other() {
     assert_eq!(creations.count(), 3);
 }
 
+/// daemonset/B21: a gate that the template has already is not added again.
 #[test]
 fn ds_22_ds_23_a_pod_is_made_for_its_node() {
     let preferred = json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}});

@@ -48,7 +48,7 @@ fn ds_28_limits_round_up_and_never_stand_still() {
     assert_eq!(served(&many(set(6).surge(json!("20%")), all_old(6))).len(), 2);
 }
 
-/// B15, DS-31, acceptance 10.
+/// daemonset/B15, DS-31, acceptance 10.
 #[test]
 fn ds_29_ds_31_nodes_are_updated_by_name_downward_and_the_partition_keeps_the_first() {
     let plan = many(set(4).rolling("partition", json!(2)).max_unavailable(json!(4)), all_old(4));
