@@ -104,7 +104,7 @@ async fn advancedcronjob_scenarios_1_3_6_jobs_run_at_their_times_until_it_is_pau
         .unwrap();
 }
 
-/// Scenarios 2 and 5: BroadcastJobs one after the other, and image lists are created.
+/// Scenarios 2 and 4, advancedcronjob/B10: BroadcastJobs one after the other, with the annotations of their template; image lists are created.
 #[tokio::test]
 async fn advancedcronjob_scenarios_2_4_broadcast_jobs_and_image_lists() {
     let crons = Crons::new("acj-kinds").await;

@@ -13,7 +13,7 @@ use crate::chain::{Chain, Part, Patch, Purpose, Write};
 use crate::ids::RevisionHash;
 use crate::plan::Plan;
 use crate::pod::{Edit, Guard, PodView};
-use crate::revision::{Found, Revision, Stamp, Writer, find_stamped, same_template};
+use crate::revision::{Found, Revision, Stamp, find_stamped};
 
 /// DS-41, DS-42, DS-45; a name that is taken is counted in its own status (B2).
 pub fn find<'a>(view: &'a View, spec: &Spec) -> Found<'a> {
@@ -21,13 +21,10 @@ pub fn find<'a>(view: &'a View, spec: &Spec) -> Found<'a> {
     find_stamped(&view.workload(), &spec.template, stamp)
 }
 
-/// Stored revisions of the same template as this one.
+/// Stored revisions of the same template as this one. Both are canonical, so spelling makes no difference (DS-45).
 pub fn duplicates<'a>(view: &'a View, kept: &'a Revision) -> impl Iterator<Item = &'a Revision> {
-    let is_same = |one: &Revision| {
-        *one.template == *kept.template || same_template(&one.template, &kept.template, Writer::Unknown)
-    };
     let others = view.revisions.iter().map(AsRef::as_ref).filter(|one| one.name != kept.name);
-    others.filter(move |one| is_same(one))
+    others.filter(move |one| *one.template == *kept.template)
 }
 
 /// DS-42: pods of duplicates, and only those (B11), get the kept hash; a duplicate goes when no pod names it any more. A revision without

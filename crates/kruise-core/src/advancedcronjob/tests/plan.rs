@@ -71,7 +71,7 @@ fn acj_2_children_are_told_apart_by_their_results() {
     assert_eq!(deleted(&lists.plan(MINUTE)).len(), 2);
 }
 
-/// B8, acceptance 14: in a stable order, and not for every version.
+/// advancedcronjob/B7, B8, acceptance 14: patched, so that no conflict loses it; in a stable order, and not for every version.
 #[test]
 fn acj_3_advancedcronjob_b8_active_children_are_listed_once_and_in_order() {
     let mut cron = cron()
@@ -94,6 +94,7 @@ fn acj_3_advancedcronjob_b8_active_children_are_listed_once_and_in_order() {
     assert_eq!(cron.plan(MINUTE).writes().count(), 0);
 }
 
+/// advancedcronjob/B16: a deletion that fails is told and tried again with the plan.
 #[test]
 fn acj_4_the_oldest_beyond_the_limits_go_also_while_paused() {
     let started =
@@ -110,6 +111,7 @@ fn acj_4_the_oldest_beyond_the_limits_go_also_while_paused() {
         .map(|time| format!("c-{}", seconds(&format!("2026-06-01T{time}:00Z"))))
         .collect();
     assert_eq!(deleted(&gone), names, "those without a start first");
+    assert!(gone.chains.iter().all(|chain| chain.failed == Some("FailedDelete")));
 }
 
 fn done_without_start() -> Value {
