@@ -25,6 +25,8 @@ pub const DEFAULT_STORAGE_CLASS: &str = "storageclass.kubernetes.io/is-default-c
 pub const DAEMONSET_PROGRESSIVE_CREATE: &str = "daemonset.kruise.io/progressive-create-pod";
 /// Written by users on a DaemonSet migrated from an old release; read by the DaemonSet controller for a pod label.
 pub const DAEMONSET_TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+/// Written by users on a DaemonSet (`true`); read by its planner: outdated pods that are down count against maxUnavailable, too.
+pub const DAEMONSET_STRICT_MAX_UNAVAILABLE: &str = "daemonset.kruise.io/strict-max-unavailable";
 
 /// Written by users on workloads and by conversion on a v1alpha1 CloneSet; read by pre-download.
 pub const IMAGE_PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-parallelism";

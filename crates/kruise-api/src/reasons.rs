@@ -277,6 +277,24 @@ pub mod waiting {
     pub const RECREATING: &str = "Recreating";
     /// Node agents are switched off.
     pub const NO_AGENTS: &str = "NoNodeAgents";
+    /// AdvancedCronJob: no run is due.
+    pub const NEXT_RUN: &str = "NextRun";
+    /// AdvancedCronJob: a run is due, and the last one is not over.
+    pub const STILL_RUNS: &str = "StillRuns";
+    /// DaemonSet: burstReplicas are in use; the rest follows.
+    pub const BURST_REPLICAS: &str = "BurstReplicas";
+    /// DaemonSet: the pod failed again and is replaced later.
+    pub const BACK_OFF: &str = "BackOff";
+    /// DaemonSet: the update selector does not match the node.
+    pub const NODE_NOT_SELECTED: &str = "NodeNotSelected";
+    /// DaemonSet: partitionedScaling keeps the node without a pod.
+    pub const PARTITIONED_SCALING: &str = "PartitionedScaling";
+    /// DaemonSet: as many nodes as maxSurge allows run two pods.
+    pub const MAX_SURGE: &str = "MaxSurge";
+    /// DaemonSet: the old pod stays until the new one beside it is available.
+    pub const SURGING: &str = "Surging";
+    /// DaemonSet: the node has more than one pod.
+    pub const DUPLICATE: &str = "Duplicate";
 }
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.

@@ -7,6 +7,7 @@
 //! (`workload`, `rollout`, `revision`, `inplace`, `lifecycle`, `order`, `budget`, `cluster`, `pod`), then one folder per kind.
 
 pub mod admission;
+pub mod advancedcronjob;
 pub mod amount;
 pub mod broadcastjob;
 pub mod budget;
@@ -14,6 +15,7 @@ pub mod chain;
 pub mod cloneset;
 pub mod cluster;
 pub mod containerrecreaterequest;
+pub mod daemonset;
 pub mod eligibility;
 pub mod ephemeraljob;
 pub mod fault;

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
 use crate::flags::Flags;
 
 /// Name, default, why it does nothing here. A flag that a kind defines itself goes before one of this table.
-const WITHOUT_EFFECT: [(&str, &str, &str); 28] = [
+const WITHOUT_EFFECT: [(&str, &str, &str); 27] = [
     ("enable-pprof", "true", "There is no Go runtime to profile"),
     ("pprof-addr", "localhost:8090", "There is no Go runtime to profile"),
     ("allow-privileged", "true", "The API server itself validates pod templates"),
@@ -31,7 +31,6 @@ const WITHOUT_EFFECT: [(&str, &str, &str); 28] = [
         "deployment,replicaset",
         "For WorkloadSpread, which is not implemented yet",
     ),
-    ("assign-pods-by-scheduler", "true", "For DaemonSet, which is not implemented yet"),
     ("vmodule", "", "Use RUST_LOG for individual modules"),
     ("log-flush-frequency", "5s", "Log lines are written immediately"),
     ("logtostderr", "true", "Logs always go to standard error"),

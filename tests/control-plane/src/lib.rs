@@ -3,6 +3,8 @@
 //! One library whose tests are one binary, so that all of them share one control plane.
 
 #[cfg(test)]
+mod advancedcronjob;
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod broadcastjob;
@@ -15,7 +17,10 @@ mod cloneset;
 #[cfg(test)]
 mod containerrecreaterequest;
 #[cfg(test)]
+mod daemonset;
+#[cfg(test)]
 mod definitions;
+#[cfg(test)]
 mod ephemeraljob;
 #[cfg(test)]
 mod gitops;

@@ -16,6 +16,9 @@ pub const ORPHAN: Index = Index::Other("orphan");
 /// place in a tree); a reader pays for all pods of one namespace, not of the cluster.
 pub const NAMESPACE: Index = Index::Other("namespace");
 
+/// Pods without a controller, by namespace: few, and a workload that selects by labels alone may adopt them (DS-9).
+pub const LOOSE: Index = Index::Other("loose");
+
 /// Under which entry an orphan is found that has the name of a pod of this StatefulSet (AS-4).
 pub fn orphan_of(namespace: &str, set: &str) -> String {
     format!("{namespace}/{set}")
@@ -41,6 +44,9 @@ impl Slim for PodView {
         put(NAMESPACE, &self.namespace);
         for owner in &self.owners {
             put(Index::Owner, owner.uid.as_str());
+        }
+        if self.controller().is_none() {
+            put(LOOSE, &self.namespace);
         }
         if let (None, Some((set, _))) = (self.controller(), Ordinal::split(self.name.as_str())) {
             put(ORPHAN, &orphan_of(&self.namespace, set));

@@ -2,9 +2,11 @@
 //! are derived from the list of registrations. What a registration does not declare its kind cannot read or write, so its own tests
 //! find what was forgotten.
 
+mod advancedcronjob;
 mod broadcastjob;
 mod cloneset;
 mod containerrecreaterequest;
+mod daemonset;
 mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
@@ -91,12 +93,14 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 8] = [
+pub const ALL: [&Registration; 10] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
+    &daemonset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
     &containerrecreaterequest::REGISTRATION,
+    &advancedcronjob::REGISTRATION,
     &persistentpodstate::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,

@@ -15,9 +15,7 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 10] = [
-    ("advancedcronjob", "advancedcronjobs"),
-    ("daemonset", "daemonsets"),
+const KINDS: [(&str, &str); 8] = [
     ("imagelistpulljob", "imagelistpulljobs"),
     ("imagepulljob", "imagepulljobs"),
     ("nodeimage", "nodeimages"),

@@ -3,9 +3,11 @@
 //! A new kind needs a file here and a line in [`ALL`]. Crash points, drawn plans, rules, the comparison of ends, planted bugs and replay
 //! commands are derived from the list. Actors belong to the cluster, not to a kind: they do what Kubernetes does for any object.
 
+pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
 pub mod containerrecreaterequest;
+pub mod daemonset;
 pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
@@ -45,12 +47,14 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 8] = [
+pub static ALL: [&SimulatedKind; 10] = [
     &cloneset::KIND,
     &statefulset::KIND,
+    &daemonset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
     &containerrecreaterequest::KIND,
+    &advancedcronjob::KIND,
     &persistentpodstate::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,

@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::inplace::Resize;
 use crate::lookup::{Lookup, Memory};
 use crate::plan::Plan;
-use crate::pod::PodView;
+use crate::pod::{Assign, PodView};
 use crate::turn::{Setup, Turn};
 use crate::workload::base::Sources;
 
