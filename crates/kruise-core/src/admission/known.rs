@@ -21,6 +21,8 @@ pub struct Known<'a> {
     pub suffix: &'a dyn Fn() -> String,
     pub now: Timestamp,
     pub live: &'a Live,
+    /// Of the installation, where revisions of cluster-scoped objects are.
+    pub namespace: &'a str,
 }
 
 /// What only the API server can say, asked before the decision. See [`Question`].
@@ -40,6 +42,10 @@ pub enum Question {
     Template,
     /// The administrator's ConfigMap, as it is now.
     Configuration,
+    /// Whether it would take a pod of the containers and volumes of a SidecarSet, by a dry run.
+    Sidecars,
+    /// That the caches know the namespace of a new pod.
+    Namespace,
 }
 
 /// The template is good, and the administrator has configured nothing.

@@ -187,4 +187,8 @@ impl Source for Declared {
     fn is_complete(&self, resource: Resource) -> bool {
         self.reads.contains(&resource) && self.caches.is_complete(resource)
     }
+
+    fn is_settled(&self, resource: Resource) -> bool {
+        self.reads.contains(&resource) && self.caches.is_settled(resource)
+    }
 }

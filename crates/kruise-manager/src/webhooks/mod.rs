@@ -160,6 +160,7 @@ impl Context {
             suffix: &suffix,
             now: self.clock.now(),
             live,
+            namespace: &self.namespace,
         };
         judge(request, &known)
     }

@@ -112,6 +112,7 @@ impl State {
             suffix: &suffix,
             now: self.now(),
             live: &Live::default(),
+            namespace: "kruise-system",
         };
         (entry.judge)(request, &known)
     }
