@@ -32,6 +32,8 @@ pub struct Live {
     pub template: Vec<Fault>,
     /// Data of the administrator's ConfigMap; the error says why it could not be read.
     pub configuration: Result<BTreeMap<String, String>, String>,
+    /// Whether the caches know every SidecarSet that was stored before the request; the error says why not.
+    pub sidecarsets: Result<(), String>,
 }
 
 /// What has to be asked at the API server for a decision. It costs a request each time, so caches are used where being late
@@ -44,13 +46,13 @@ pub enum Question {
     Configuration,
     /// Whether it would take a pod of the containers and volumes of a SidecarSet, by a dry run.
     Sidecars,
-    /// That the caches know the namespace of a new pod.
-    Namespace,
+    /// That the caches know every SidecarSet that was stored before the request, and the namespace of the pod.
+    SidecarSets,
 }
 
 /// The template is good, and the administrator has configured nothing.
 impl Default for Live {
     fn default() -> Self {
-        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()) }
+        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()), sidecarsets: Ok(()) }
     }
 }

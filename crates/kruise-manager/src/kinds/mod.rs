@@ -8,6 +8,7 @@ mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
 mod pod_readiness;
+mod sidecarset;
 mod statefulset;
 #[cfg(test)]
 mod tests;
@@ -90,11 +91,12 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 7] = [
+pub const ALL: [&Registration; 8] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
+    &sidecarset::REGISTRATION,
     &persistentpodstate::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,

@@ -15,7 +15,7 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 10] = [
     ("advancedcronjob", "advancedcronjobs"),
     ("containerrecreaterequest", "containerrecreaterequests"),
     ("daemonset", "daemonsets"),
@@ -24,7 +24,6 @@ const KINDS: [(&str, &str); 11] = [
     ("nodeimage", "nodeimages"),
     ("podprobemarker", "podprobemarkers"),
     ("resourcedistribution", "resourcedistributions"),
-    ("sidecarset", "sidecarsets"),
     ("uniteddeployment", "uniteddeployments"),
     ("workloadspread", "workloadspreads"),
 ];

@@ -20,6 +20,8 @@ use crate::admission::{Answer, Cause, Denial, Faults, Known, Operation, Request,
 use crate::lookup::Slim;
 use crate::pod::string_map;
 
+#[cfg(test)]
+pub(crate) use conflict::can_both_hold as overlap;
 pub use containers::to_try;
 pub use validate::{Case, validate};
 

@@ -28,6 +28,9 @@ pub fn chosen(pod: &Value, namespace: &str, known: &Known<'_>) -> Result<Vec<Cho
     if !lookup.is_settled::<SidecarSet>() {
         return Err("this manager has not read all SidecarSets yet; try again".to_owned());
     }
+    if let Err(why) = &known.live.sidecarsets {
+        return Err(format!("whether a SidecarSet selects this pod cannot be told: {why}; try again"));
+    }
     let labels = string_map(pod.pointer("/metadata/labels"));
     let here = lookup.by::<SidecarSet>(NAMESPACED, namespace).into_iter();
     let mut matched = Vec::new();
