@@ -7,8 +7,7 @@ use super::object::SidecarSet;
 
 /// Without the bases of canaries among them.
 pub fn without_bases(matched: Vec<Arc<SidecarSet>>) -> Vec<Arc<SidecarSet>> {
-    let bases: BTreeSet<String> =
-        matched.iter().filter_map(|set| set.base()).map(str::to_owned).collect();
+    let bases: BTreeSet<String> = matched.iter().filter_map(|set| set.base()).map(str::to_owned).collect();
     if bases.is_empty() {
         return matched;
     }

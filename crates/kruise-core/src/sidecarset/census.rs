@@ -32,7 +32,9 @@ impl<'a> Member<'a> {
     pub fn of(pod: &'a PodView, view: &View, sidecars: &Sidecars) -> Self {
         let set = view.head.name.as_ref();
         let note = |which: Which| {
-            records::notes(pod.annotations.get(which.key()), which, None).ok().and_then(|mut all| all.remove(set))
+            records::notes(pod.annotations.get(which.key()), which, None)
+                .ok()
+                .and_then(|mut all| all.remove(set))
         };
         let whole = note(Which::Whole).unwrap_or_default();
         let without_image = note(Which::WithoutImage).unwrap_or_default();

@@ -155,9 +155,7 @@ fn evaluate(node: &Node, of: Quantity) -> Result<Term, String> {
             Term::Number(Ratio { over, under }) => {
                 Ok(Term::Number(Ratio { over: over.checked_neg().ok_or_else(too_large)?, under }))
             }
-            Term::Quantity(one) => {
-                one.with_milli(-one.milli()).map(Term::Quantity).ok_or_else(too_large)
-            }
+            Term::Quantity(one) => one.with_milli(-one.milli()).map(Term::Quantity).ok_or_else(too_large),
         },
         Node::Of(operator, left, right) => {
             let (left, right) = (evaluate(left, of)?, evaluate(right, of)?);
@@ -403,7 +401,10 @@ fn number(text: &str) -> Result<(Token, usize), String> {
     let unreadable = || format!("{written:?} is no number");
     if !suffix.is_empty() {
         if !UNITS.contains(&suffix) {
-            return Err(format!("unknown unit {suffix:?} in {written}{suffix}: use one of {}", UNITS.join(" ")));
+            return Err(format!(
+                "unknown unit {suffix:?} in {written}{suffix}: use one of {}",
+                UNITS.join(" ")
+            ));
         }
         if end != mantissa_end {
             return Err(format!("{written}{suffix}: use either an exponent or a unit"));

@@ -95,10 +95,15 @@ pub fn reset(view: &View, member: &Member<'_>, sidecars: &Sidecars) -> Option<Ch
 
 /// Everything but the idle twins is as it should be.
 fn has_taken_over(member: &Member<'_>, sidecars: &Sidecars, set: &str) -> bool {
-    let idle: Vec<String> =
-        sidecars.containers.iter().filter(|one| one.is_hot()).filter_map(|one| Some(member.twins(one)?.1)).collect();
+    let idle: Vec<String> = sidecars
+        .containers
+        .iter()
+        .filter(|one| one.is_hot())
+        .filter_map(|one| Some(member.twins(one)?.1))
+        .collect();
     let is_idle = |name: &str| idle.iter().any(|one| one == name);
-    let is_sidecar = |name: &str| sidecars.containers.iter().any(|one| one.pod_names().iter().any(|n| n == name));
+    let is_sidecar =
+        |name: &str| sidecars.containers.iter().any(|one| one.pod_names().iter().any(|n| n == name));
     let are_ready = member.pod.statuses.iter().all(|status| is_idle(&status.name) || status.is_ready);
     member.is_consistent(set, |name| is_sidecar(name) && !is_idle(name))
         && (is_serving(member.pod) || (are_ready && !member.pod.statuses.is_empty()))

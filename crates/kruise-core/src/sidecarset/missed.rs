@@ -39,7 +39,9 @@ impl Why {
         match self {
             Self::CreatedBefore => "created before the SidecarSet",
             Self::Paused => "injectionStrategy.paused",
-            Self::CreatedWhileIgnored => "created while no manager answered (injection-failure-policy: Ignore)",
+            Self::CreatedWhileIgnored => {
+                "created while no manager answered (injection-failure-policy: Ignore)"
+            }
             Self::NotAsked => {
                 "created while the webhook did not select them: labels changed later, the webhook was removed, or an excluded namespace"
             }
@@ -91,10 +93,13 @@ fn candidates(set: &SidecarSet, lookup: Lookup<'_>) -> Vec<Arc<PodView>> {
         return Vec::new();
     }
     let usable = spec.selector.requirements().iter().find_map(|one| match one {
-        Requirement::In(key, values) if !OF_ONE_POD_OR_REVISION.contains(&key.as_str()) => Some((key, values)),
-        Requirement::In(..) | Requirement::NotIn(..) | Requirement::Exists(_) | Requirement::DoesNotExist(_) => {
-            None
+        Requirement::In(key, values) if !OF_ONE_POD_OR_REVISION.contains(&key.as_str()) => {
+            Some((key, values))
         }
+        Requirement::In(..)
+        | Requirement::NotIn(..)
+        | Requirement::Exists(_)
+        | Requirement::DoesNotExist(_) => None,
     });
     if let Some((key, values)) = usable {
         return values.iter().flat_map(|value| lookup.by::<PodView>(LABEL, &labelled(key, value))).collect();
@@ -116,9 +121,13 @@ pub fn summary(missed: &[Missed]) -> Option<String> {
         by_reason.entry(one.why).or_default().push(&one.pod);
     }
     let parts = by_reason.into_iter().map(|(why, pods)| {
-        let names = pods.iter().take(EXAMPLES).map(|pod| pod.key().to_string()).collect::<Vec<_>>().join(", ");
+        let names =
+            pods.iter().take(EXAMPLES).map(|pod| pod.key().to_string()).collect::<Vec<_>>().join(", ");
         format!("{} {} ({names})", pods.len(), why.text())
     });
     let parts = parts.collect::<Vec<_>>().join("; ");
-    Some(format!("{} pods match but do not have the sidecars: {parts}. Recreate them to inject", missed.len()))
+    Some(format!(
+        "{} pods match but do not have the sidecars: {parts}. Recreate them to inject",
+        missed.len()
+    ))
 }

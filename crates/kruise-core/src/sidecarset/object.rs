@@ -115,9 +115,10 @@ pub fn named_namespaces(selector: Option<&Selector>) -> Option<&[String]> {
     let requirements = selector?.requirements();
     requirements.iter().find_map(|one| match one {
         Requirement::In(key, names) if key == NAMESPACE_NAME => Some(names.as_slice()),
-        Requirement::In(..) | Requirement::NotIn(..) | Requirement::Exists(_) | Requirement::DoesNotExist(_) => {
-            None
-        }
+        Requirement::In(..)
+        | Requirement::NotIn(..)
+        | Requirement::Exists(_)
+        | Requirement::DoesNotExist(_) => None,
     })
 }
 

@@ -27,7 +27,8 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
             return all_held(view, plan, &Reason::UnreadableSpec { field: fault.field.clone() });
         }
     };
-    let members: Vec<Member<'_>> = view.pods.iter().map(|pod| Member::of(pod, view, &spec.sidecars)).collect();
+    let members: Vec<Member<'_>> =
+        view.pods.iter().map(|pod| Member::of(pod, view, &spec.sidecars)).collect();
     let Found::Stored(latest) = revisions::register(view, spec, &mut plan) else {
         return all_held(view, plan, &Reason::RevisionFirst);
     };

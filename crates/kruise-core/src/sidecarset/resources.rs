@@ -76,11 +76,8 @@ impl Policy {
 
     /// The whole `resources` of the sidecar; the error says why there is none.
     pub fn resources(&self, containers: &[Target<'_>]) -> Result<Value, String> {
-        let targets: Vec<&Resources> = containers
-            .iter()
-            .filter(|one| self.names.is_match(one.name))
-            .map(|one| &one.resources)
-            .collect();
+        let targets: Vec<&Resources> =
+            containers.iter().filter(|one| self.names.is_match(one.name)).map(|one| &one.resources).collect();
         if targets.is_empty() {
             return Err(format!("no container of the pod has a name like {:?}", self.names.as_str()));
         }

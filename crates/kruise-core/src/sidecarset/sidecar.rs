@@ -114,10 +114,8 @@ impl Sidecars {
         let items = |field: &str| spec.get(field).and_then(Value::as_array).into_iter().flatten();
         let containers = |field: &'static str, default: Place| {
             let read = |(i, one): (usize, &Value)| {
-                Sidecar::read(one, default).map_err(|fault| Fault {
-                    field: format!("spec.{field}[{i}].{}", fault.field),
-                    ..fault
-                })
+                Sidecar::read(one, default)
+                    .map_err(|fault| Fault { field: format!("spec.{field}[{i}].{}", fault.field), ..fault })
             };
             items(field).enumerate().map(read).collect::<Result<Vec<_>, _>>()
         };
@@ -138,7 +136,8 @@ impl Sidecars {
     /// Names on the side of the SidecarSet, of those that keep running (3.1).
     pub fn list(&self) -> Vec<&str> {
         let native = self.init.iter().filter(|one| one.is_native);
-        let mut names: Vec<&str> = self.containers.iter().chain(native).map(|one| one.name.as_ref()).collect();
+        let mut names: Vec<&str> =
+            self.containers.iter().chain(native).map(|one| one.name.as_ref()).collect();
         names.sort_unstable();
         names
     }

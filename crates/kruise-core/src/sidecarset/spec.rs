@@ -86,7 +86,8 @@ impl Spec {
             selector,
             namespaces,
             sidecars: Sidecars::read(spec)?,
-            data: Data::of(spec).map_err(|error| Fault::new(format!("spec.{}", error.path), &error.problem))?,
+            data: Data::of(spec)
+                .map_err(|error| Fault::new(format!("spec.{}", error.path), &error.problem))?,
             update: Update::of(wire.update_strategy.unwrap_or_default())?,
             is_injection_paused: injection.paused == Some(true),
             pin: injection.revision.and_then(Pin::of),

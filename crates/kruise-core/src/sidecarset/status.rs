@@ -85,7 +85,8 @@ fn write(view: &View, mut wanted: Map<String, Value>, said: (&Conditions, Condit
     }
     wanted.retain(|field, value| {
         let there = view.head.status.get(field);
-        let is_required = ["matchedPods", "updatedPods", "readyPods", "collisionCount"].contains(&field.as_str());
+        let is_required =
+            ["matchedPods", "updatedPods", "readyPods", "collisionCount"].contains(&field.as_str());
         let is_absent_zero = !is_required && both_zero(there, Some(value));
         there != Some(value) && !is_absent_zero
     });

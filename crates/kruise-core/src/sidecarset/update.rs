@@ -85,8 +85,11 @@ impl<'a> Rollout<'a> {
             }
         }
         if !stuck.is_empty() {
-            let names =
-                stuck.iter().take(EXAMPLES).map(|pod| crate::lookup::Slim::key(*pod).to_string()).collect::<Vec<_>>();
+            let names = stuck
+                .iter()
+                .take(EXAMPLES)
+                .map(|pod| crate::lookup::Slim::key(*pod).to_string())
+                .collect::<Vec<_>>();
             let message = format!(
                 "{} pods cannot be upgraded in place because more than images changed; recreate them: {}",
                 stuck.len(),
@@ -125,7 +128,8 @@ impl<'a> Rollout<'a> {
         let mut condition = Edit::of(permit.pod());
         set_condition(&mut condition, &self.view.head.name, true, self.now);
         writes.extend(condition.write(Guard::Identity));
-        let mut chain = Chain::about(Purpose::UpdateInPlace, permit.pod(), writes).or_tell(event::FAILED_UPGRADE);
+        let mut chain =
+            Chain::about(Purpose::UpdateInPlace, permit.pod(), writes).or_tell(event::FAILED_UPGRADE);
         if self.view.gates.on(Gate::PodUnavailableBudgetUpdate) {
             chain.allowance = allowance(permit.pod(), Operation::Update);
         }

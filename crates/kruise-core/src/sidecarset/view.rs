@@ -57,8 +57,9 @@ impl View {
         let is_taken = |name: &crate::ids::RevisionName| {
             lookup.get::<Known>(&Key::new(Arc::clone(namespace), name.shared())).is_some()
         };
-        let is_lost =
-            |pin: &Pin| inject::pinned(set, pin, lookup, namespace).is_none() && lookup.is_complete::<Known>();
+        let is_lost = |pin: &Pin| {
+            inject::pinned(set, pin, lookup, namespace).is_none() && lookup.is_complete::<Known>()
+        };
         Self {
             head: Arc::clone(&set.head),
             labels: Arc::clone(&set.labels),
@@ -99,4 +100,3 @@ fn has_containers(sidecars: &Sidecars, pod: &PodView) -> bool {
             && (!one.is_hot() || working.contains_key(one.name.as_ref()))
     })
 }
-

@@ -185,7 +185,11 @@ pub(crate) fn default(object: &mut Map<String, Value>, field: &str, value: impl 
     }
 }
 
-pub(crate) fn each(object: &mut Map<String, Value>, list: &str, mut edit: impl FnMut(&mut Map<String, Value>)) {
+pub(crate) fn each(
+    object: &mut Map<String, Value>,
+    list: &str,
+    mut edit: impl FnMut(&mut Map<String, Value>),
+) {
     let items = object.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut).for_each(&mut edit);
 }

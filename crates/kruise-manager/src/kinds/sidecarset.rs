@@ -12,7 +12,8 @@ use kruise_core::plan::Plan;
 use kruise_core::pod::PodView;
 use kruise_core::revision::Known;
 use kruise_core::sidecarset::{
-    EVERYWHERE, NAMESPACED, SidecarSet, View, admission, inject, is_missed_differently, list_of, matters, plan,
+    EVERYWHERE, NAMESPACED, SidecarSet, View, admission, inject, is_missed_differently, list_of, matters,
+    plan,
 };
 use kruise_core::workload::base::{Head, Sources};
 use kruise_runtime::Key;
@@ -29,12 +30,7 @@ pub const REGISTRATION: Registration = Registration {
     name: "sidecarset",
     gate: None,
     workers: Workers::Flag("SidecarSets"),
-    reads: &[
-        Read::of::<SidecarSet>(),
-        Read::of::<PodView>(),
-        Read::of::<Known>(),
-        Read::of::<Namespace>(),
-    ],
+    reads: &[Read::of::<SidecarSet>(), Read::of::<PodView>(), Read::of::<Known>(), Read::of::<Namespace>()],
     writes: &[SidecarSet::RESOURCE, PODS, REVISIONS],
     controller: |wiring| start(SidecarSets, wiring),
     entries,
@@ -161,13 +157,19 @@ fn permissions() -> Vec<Use> {
             PART,
             "",
             "namespaces",
-            [CACHE.as_slice(), &[seen("get", "reads the labels of a namespace that was created a moment ago")]]
-                .concat(),
+            [
+                CACHE.as_slice(),
+                &[seen("get", "reads the labels of a namespace that was created a moment ago")],
+            ]
+            .concat(),
         ),
         note(
             Names::Only(&[names::SIDECARSET_ADMISSIONS]),
             vec![
-                seen("get", "looks for SidecarSets that its watch has not brought yet, before a pod is created"),
+                seen(
+                    "get",
+                    "looks for SidecarSets that its watch has not brought yet, before a pod is created",
+                ),
                 seen("patch", "notes a SidecarSet that is about to be stored"),
             ],
         ),

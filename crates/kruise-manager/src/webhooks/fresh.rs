@@ -131,7 +131,8 @@ pub fn announced(request: &Request, sort: Sort) -> Option<Announced> {
     }
     let selecting =
         ["/spec/selector", "/spec/namespaceSelector", "/spec/namespace", "/spec/injectionStrategy"];
-    let generation = |object: &Value| object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
+    let generation =
+        |object: &Value| object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
     match request.operation {
         Operation::Create => Some(Announced { name: request.name.clone(), generation: 1 }),
         Operation::Update => {

@@ -9,6 +9,7 @@ pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
 pub mod pod_readiness;
+pub mod sidecarset;
 pub mod statefulset;
 pub mod workload;
 
@@ -44,11 +45,12 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 7] = [
+pub static ALL: [&SimulatedKind; 8] = [
     &cloneset::KIND,
     &statefulset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
+    &sidecarset::KIND,
     &persistentpodstate::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,

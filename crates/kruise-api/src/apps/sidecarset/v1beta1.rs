@@ -9,8 +9,8 @@ use crate::{
     kind::kind,
     names::APPS_GROUP,
     parts::{
-        Condition, Extra, IntOrString, LabelSelector, LocalObjectReference, ObjectFieldSelector, RawJson, StringMap,
-        UpdatePriorityStrategy, UpdateScatterTerm,
+        Condition, Extra, IntOrString, LabelSelector, LocalObjectReference, ObjectFieldSelector, RawJson,
+        StringMap, UpdatePriorityStrategy, UpdateScatterTerm,
     },
     wire_enum::wire_enum,
 };

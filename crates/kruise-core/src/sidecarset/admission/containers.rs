@@ -97,7 +97,9 @@ fn container(one: &Value, field: &str, faults: &mut Faults) {
     if name.is_empty() {
         faults.add(FaultKind::Required, format!("{field}.name"), "give the container a name");
     } else if !is_label {
-        let message = format!("{name:?}: use at most {NAME_MAX} lower-case letters, digits and dashes, with a letter or digit at both ends");
+        let message = format!(
+            "{name:?}: use at most {NAME_MAX} lower-case letters, digits and dashes, with a letter or digit at both ends"
+        );
         faults.invalid(format!("{field}.name"), message);
     }
     if text(one, "image").is_empty() {
@@ -116,7 +118,9 @@ fn mounts(case: &Case<'_>, one: &Value, field: &str, faults: &mut Faults) {
         for (i, mount) in one.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
             let name = text(mount, "name");
             if !volumes.contains(name) {
-                let message = format!("{name:?}: only volumes in spec.volumes can be {what}; shareVolumePolicy shares those of the pod");
+                let message = format!(
+                    "{name:?}: only volumes in spec.volumes can be {what}; shareVolumePolicy shares those of the pod"
+                );
                 faults.invalid(format!("{field}.{list}[{i}].name"), message);
             }
         }
@@ -148,7 +152,9 @@ fn of_kruise(case: &Case<'_>, list: &str, one: &Value, field: &str, faults: &mut
         }
     }
     for (i, transfer) in one.get("transferEnv").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let Some(from) = transfer.get("sourceContainerNameFrom").filter(|from| !from.is_null()) else { continue };
+        let Some(from) = transfer.get("sourceContainerNameFrom").filter(|from| !from.is_null()) else {
+            continue;
+        };
         let path = from.pointer("/fieldRef/fieldPath").and_then(Value::as_str).unwrap_or_default();
         if EnvSource::read(path).is_none() {
             let at = format!("{field}.transferEnv[{i}].sourceContainerNameFrom.fieldRef");
@@ -165,14 +171,16 @@ fn resources(list: &str, one: &Value, field: &str, faults: &mut Faults) {
     if list == "initContainers" && text(one, "restartPolicy") != RESTART_ALWAYS {
         faults.invalid(&at, "is only for init containers with restartPolicy Always");
     }
-    let is_given = |path: &str| {
-        one.pointer(path).and_then(Value::as_object).is_some_and(|side| !side.is_empty())
-    };
+    let is_given =
+        |path: &str| one.pointer(path).and_then(Value::as_object).is_some_and(|side| !side.is_empty());
     if is_given("/resources/limits") || is_given("/resources/requests") {
         faults.invalid(&at, "excludes resources.limits and resources.requests: give one of them");
     }
     if policy.get("targetContainersNameRegex").and_then(Value::as_str) == Some("") {
-        faults.invalid(format!("{at}.targetContainersNameRegex"), "must not be empty: use .* for all containers");
+        faults.invalid(
+            format!("{at}.targetContainersNameRegex"),
+            "must not be empty: use .* for all containers",
+        );
     }
     let side = |name: &str| policy.pointer(&format!("/resourcesExpr/{name}")).is_some_and(Value::is_object);
     if !side("limits") && !side("requests") {
@@ -220,7 +228,9 @@ fn changes(case: &Case<'_>, faults: &mut Faults) {
 fn is_in(list: &Value, one: &Value) -> bool {
     let same = |there: &Value| {
         text(there, "name") == text(one, "name")
-            && ["upgradeStrategy", "shareVolumeDevicePolicy"].iter().all(|field| there.get(field) == one.get(field))
+            && ["upgradeStrategy", "shareVolumeDevicePolicy"]
+                .iter()
+                .all(|field| there.get(field) == one.get(field))
     };
     list.as_array().into_iter().flatten().any(same)
 }

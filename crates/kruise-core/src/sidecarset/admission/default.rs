@@ -37,7 +37,8 @@ fn container(one: &mut Map<String, Value>, place: &str) {
         set(share, "type", json!("disabled"));
     }
     template::each(one, "transferEnv", |transfer| {
-        if let Some(field) = transfer.get_mut("sourceContainerNameFrom").and_then(|from| from.get_mut("fieldRef"))
+        if let Some(field) =
+            transfer.get_mut("sourceContainerNameFrom").and_then(|from| from.get_mut("fieldRef"))
         {
             template::field_ref(field);
         }
@@ -64,9 +65,12 @@ fn core(one: &mut Map<String, Value>) {
     });
     for name in ["livenessProbe", "readinessProbe"] {
         if let Some(probe) = one.get_mut(name).and_then(Value::as_object_mut) {
-            for (field, value) in
-                [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
-            {
+            for (field, value) in [
+                ("timeoutSeconds", 1),
+                ("periodSeconds", 10),
+                ("successThreshold", 1),
+                ("failureThreshold", 3),
+            ] {
                 number(probe, field, value);
             }
             template::http_get(probe);

@@ -70,8 +70,9 @@ fn allowed(case: &Case<'_>, keys: &BTreeSet<String>) -> Result<(), String> {
     let Some(text) = data.get(CONFIGURATION_SIDECARSET) else {
         return if is_open { Ok(()) } else { Err(format!("no annotation may be patched: {ask}")) };
     };
-    let expressions = expressions(text, case.labels)
-        .map_err(|why| format!("{CONFIGURATION_SIDECARSET} of ConfigMap {CONFIGURATION} cannot be read: {why}"))?;
+    let expressions = expressions(text, case.labels).map_err(|why| {
+        format!("{CONFIGURATION_SIDECARSET} of ConfigMap {CONFIGURATION} cannot be read: {why}")
+    })?;
     if expressions.is_empty() {
         return if is_open { Ok(()) } else { Err(format!("no annotation may be patched: {ask}")) };
     }

@@ -23,7 +23,8 @@ pub fn update(case: &Case<'_>, faults: &mut Faults) {
     let init = case.at("/initContainers").as_array().into_iter().flatten();
     let is_native = |one: &Value| one.get("restartPolicy").and_then(Value::as_str) == Some(RESTART_ALWAYS);
     if init.into_iter().any(is_native) {
-        let message = "must be NotUpdate: init containers with restartPolicy Always cannot be upgraded in place";
+        let message =
+            "must be NotUpdate: init containers with restartPolicy Always cannot be upgraded in place";
         faults.invalid("spec.updateStrategy.type", message);
     }
     rolling(case, faults);
@@ -34,7 +35,10 @@ fn rolling(case: &Case<'_>, faults: &mut Faults) {
     let partition = at("partition");
     if !at("selector").is_null() {
         if partition.is_string() || partition.as_i64().is_some_and(|count| count != 0) {
-            faults.invalid("spec.updateStrategy", "selector and partition exclude each other: give one of them");
+            faults.invalid(
+                "spec.updateStrategy",
+                "selector and partition exclude each other: give one of them",
+            );
         }
         match Selector::read(at("selector")) {
             Err(error) => faults.invalid("spec.updateStrategy.selector", error.to_string()),

@@ -106,7 +106,11 @@ fn canary(case: &Case<'_>, faults: &mut Faults) {
     let field = format!("metadata.annotations[{SIDECARSET_BASE}]");
     let before = case.old_annotations.and_then(|old| old.get(SIDECARSET_BASE));
     if case.old_annotations.is_some() && before != case.annotations.get(SIDECARSET_BASE) {
-        faults.add(FaultKind::Forbidden, &field, "cannot be changed: delete the SidecarSet and create it anew");
+        faults.add(
+            FaultKind::Forbidden,
+            &field,
+            "cannot be changed: delete the SidecarSet and create it anew",
+        );
         return;
     }
     let Some(base_name) = base(case.annotations) else { return };
@@ -150,7 +154,11 @@ fn revision(case: &Case<'_>, faults: &mut Faults) {
     let text = |name: &str| revision.get(name).and_then(Value::as_str).map(str::to_owned);
     let policy = text("policy").unwrap_or_default();
     if !["", "Always", "Partial"].contains(&policy.as_str()) {
-        faults.add(FaultKind::NotSupported, format!("{field}.policy"), format!("{policy:?}: use Always or Partial"));
+        faults.add(
+            FaultKind::NotSupported,
+            format!("{field}.policy"),
+            format!("{policy:?}: use Always or Partial"),
+        );
     }
     let name = match (text("revisionName"), text("customVersion")) {
         (Some(name), _) => PinName::Revision(name),
@@ -171,7 +179,10 @@ fn revision(case: &Case<'_>, faults: &mut Faults) {
             PinName::Revision(name) => format!("revision {name:?}"),
             PinName::CustomVersion(version) => format!("revision with customVersion {version:?}"),
         };
-        let message = format!("this SidecarSet has no {what}: list its ControllerRevisions by the label kruise.io/sidecarset-name={}", case.name);
+        let message = format!(
+            "this SidecarSet has no {what}: list its ControllerRevisions by the label kruise.io/sidecarset-name={}",
+            case.name
+        );
         faults.invalid(field, message);
     }
 }
@@ -185,8 +196,9 @@ fn custom_version(case: &Case<'_>, faults: &mut Faults) {
         && version.starts_with(is_end)
         && version.ends_with(is_end);
     if !version.is_empty() && !is_label && !case.is_kept("/customVersion") {
-        let message = format!("{version:?} cannot be the value of a label: use at most {NAME_MAX} letters, digits, '-', '_' and '.', with a letter or digit at both ends");
+        let message = format!(
+            "{version:?} cannot be the value of a label: use at most {NAME_MAX} letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        );
         faults.invalid("spec.customVersion", message);
     }
 }
-

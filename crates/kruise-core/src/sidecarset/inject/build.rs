@@ -32,7 +32,9 @@ impl<'a> Host<'a> {
 
     pub fn build(&self, sidecar: &Sidecar) -> Result<Built, String> {
         let mut container = sidecar.container.clone();
-        let Some(fields) = container.as_object_mut() else { return Err("a container is no object".to_owned()) };
+        let Some(fields) = container.as_object_mut() else {
+            return Err("a container is no object".to_owned());
+        };
         let mut shared_env = Vec::new();
         if sidecar.volumes == Sharing::Enabled {
             shared_env = self.share_mounts(fields);
@@ -162,9 +164,9 @@ fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
 
 /// As mount or as device.
 fn is_path_taken(fields: &Map<String, Value>, path: &str) -> bool {
-    [("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")].into_iter().any(|(field, key)| {
-        items(fields, field).any(|one| text(one, key) == path)
-    })
+    [("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")]
+        .into_iter()
+        .any(|(field, key)| items(fields, field).any(|one| text(one, key) == path))
 }
 
 /// Names in `$(NAME)`, where a name is `[-._a-zA-Z][-._a-zA-Z0-9]*`.

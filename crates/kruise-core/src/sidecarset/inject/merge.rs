@@ -70,7 +70,8 @@ pub fn inject(pod: &mut Value, sets: &[Chosen], order: Order, now: Timestamp) ->
 /// Containers of all sets, and what they need.
 fn bring(pod: &Value, sets: &[Chosen]) -> Result<Brought, String> {
     let names = sets.iter().flat_map(|one| {
-        let given = one.sidecars.containers.iter().chain(&one.sidecars.init).map(|side| side.name.to_string());
+        let given =
+            one.sidecars.containers.iter().chain(&one.sidecars.init).map(|side| side.name.to_string());
         given.chain(one.sidecars.pod_names())
     });
     let host = Host::new(pod, names.collect());
@@ -201,7 +202,8 @@ fn annotate(pod: &mut Value, new: impl IntoIterator<Item = (String, String)>) ->
     if annotations.is_null() {
         *annotations = json!({});
     }
-    let annotations = annotations.as_object_mut().ok_or_else(|| "metadata.annotations is no map".to_owned())?;
+    let annotations =
+        annotations.as_object_mut().ok_or_else(|| "metadata.annotations is no map".to_owned())?;
     annotations.extend(new.map(|(key, value)| (key, Value::from(value))));
     Ok(())
 }

@@ -61,7 +61,9 @@ fn matches(set: &SidecarSet, labels: &Labels, namespace: &str, lookup: Lookup<'_
 
 /// SS-26 … SS-30.
 fn choose(set: Arc<SidecarSet>, labels: &Labels, known: &Known<'_>) -> Result<Chosen, String> {
-    let Ok(spec) = set.spec.clone() else { return Err(format!("SidecarSet {:?} cannot be read", set.name())) };
+    let Ok(spec) = set.spec.clone() else {
+        return Err(format!("SidecarSet {:?} cannot be read", set.name()));
+    };
     if let Some(pin) = spec.pin.as_ref().filter(|pin| is_pinned(&spec, pin, labels, known)) {
         let stored = pinned(&set, pin, known.lookup, known.namespace).ok_or_else(|| lost(&set, pin))?;
         let sidecars = stored.sidecars().map_err(|fault| {
@@ -125,7 +127,8 @@ fn lost(set: &SidecarSet, pin: &Pin) -> String {
 /// The pods of all sets that inject.
 pub fn concerns(lookup: Lookup<'_>, _: &Gates) -> BTreeSet<Concern> {
     let all = lookup.all::<SidecarSet>();
-    let injecting = all.iter().filter_map(|set| set.spec.as_ref().ok()).filter(|spec| !spec.is_injection_paused);
+    let injecting =
+        all.iter().filter_map(|set| set.spec.as_ref().ok()).filter(|spec| !spec.is_injection_paused);
     injecting.filter_map(|spec| concern(&spec.selector, spec.namespaces.as_ref())).collect()
 }
 

@@ -32,7 +32,11 @@ fn side(more: Value) -> Value {
 #[test]
 fn sidecarset_b7_b8_b9_b16_b23_what_is_refused_names_its_field() {
     let native = json!({"initContainers": [{"name": "n", "image": "i", "restartPolicy": "Always"}]});
-    let policy = |expressions: Value, regex: &str| side(json!({"resourcesPolicy": {"targetContainersMode": "sum", "targetContainersNameRegex": regex, "resourcesExpr": expressions}}));
+    let policy = |expressions: Value, regex: &str| {
+        side(
+            json!({"resourcesPolicy": {"targetContainersMode": "sum", "targetContainersNameRegex": regex, "resourcesExpr": expressions}}),
+        )
+    };
     for (more, field) in [
         (json!({"selector": {}}), "spec.selector"),
         (json!({"namespaceSelector": {}}), "spec.namespaceSelector"),
@@ -41,21 +45,50 @@ fn sidecarset_b7_b8_b9_b16_b23_what_is_refused_names_its_field() {
         (side(json!({"image": ""})), "spec.containers[0].image"),
         (side(json!({"name": "Bad_Name"})), "spec.containers[0].name"),
         (side(json!({"podInjectPolicy": "Between"})), "spec.containers[0].podInjectPolicy"),
-        (side(json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]})), "spec.containers[0].volumeMounts[0].name"),
-        (side(json!({"upgradeStrategy": {"upgradeType": "HotUpgrade"}})), "spec.containers[0].upgradeStrategy.hotUpgradeEmptyImage"),
-        (side(json!({"transferEnv": [{"sourceContainerNameFrom": {}, "envName": "A"}]})), "spec.containers[0].transferEnv[0]"),
-        (side(json!({"transferEnv": [{"sourceContainerNameFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]})), "spec.containers[0].transferEnv[0]"),
-        (policy(json!({"limits": {"cpu": "cpu*cpu"}}), ".*"), "spec.containers[0].resourcesPolicy.resourcesExpr"),
-        (policy(json!({"limits": {"cpu": "100mi"}}), ".*"), "spec.containers[0].resourcesPolicy.resourcesExpr.limits.cpu"),
+        (
+            side(json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]})),
+            "spec.containers[0].volumeMounts[0].name",
+        ),
+        (
+            side(json!({"upgradeStrategy": {"upgradeType": "HotUpgrade"}})),
+            "spec.containers[0].upgradeStrategy.hotUpgradeEmptyImage",
+        ),
+        (
+            side(json!({"transferEnv": [{"sourceContainerNameFrom": {}, "envName": "A"}]})),
+            "spec.containers[0].transferEnv[0]",
+        ),
+        (
+            side(
+                json!({"transferEnv": [{"sourceContainerNameFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
+            ),
+            "spec.containers[0].transferEnv[0]",
+        ),
+        (
+            policy(json!({"limits": {"cpu": "cpu*cpu"}}), ".*"),
+            "spec.containers[0].resourcesPolicy.resourcesExpr",
+        ),
+        (
+            policy(json!({"limits": {"cpu": "100mi"}}), ".*"),
+            "spec.containers[0].resourcesPolicy.resourcesExpr.limits.cpu",
+        ),
         (policy(json!({"limits": {"cpu": "1"}}), "("), "targetContainersNameRegex"),
         (policy(json!({}), ".*"), "resourcesExpr"),
         (json!({"updateStrategy": {"partition": "5"}}), "spec.updateStrategy.partition"),
         (json!({"updateStrategy": {"maxUnavailable": -1}}), "spec.updateStrategy.maxUnavailable"),
-        (json!({"updateStrategy": {"partition": "0%", "selector": {"matchLabels": {"a": "b"}}}}), "spec.updateStrategy"),
-        (json!({"updateStrategy": {"scatterStrategy": [{"key": "a", "value": "b"}, {"key": "a", "value": "b"}]}}), "scatterStrategy[1]"),
+        (
+            json!({"updateStrategy": {"partition": "0%", "selector": {"matchLabels": {"a": "b"}}}}),
+            "spec.updateStrategy",
+        ),
+        (
+            json!({"updateStrategy": {"scatterStrategy": [{"key": "a", "value": "b"}, {"key": "a", "value": "b"}]}}),
+            "scatterStrategy[1]",
+        ),
         (json!({"updateStrategy": {"type": "Weird"}}), "spec.updateStrategy.type"),
         (json!({"injectionStrategy": {"revision": {}}}), "spec.injectionStrategy.revision"),
-        (json!({"injectionStrategy": {"revision": {"revisionName": "gone"}}}), "spec.injectionStrategy.revision"),
+        (
+            json!({"injectionStrategy": {"revision": {"revisionName": "gone"}}}),
+            "spec.injectionStrategy.revision",
+        ),
         (json!({"patchPodMetadata": [{"annotations": {}}]}), "spec.patchPodMetadata[0].annotations"),
         (json!({"customVersion": "a b"}), "spec.customVersion"),
     ] {
@@ -82,7 +115,10 @@ fn ss_86_containers_are_not_added_or_turned_and_may_be_removed() {
     let around = Surroundings::default();
     assert_eq!(refusal(&update(&two, &one, &around)), "");
     assert!(refusal(&update(&one, &two, &around)).contains("spec.containers[1].name"));
-    let hot = set("s", json!({"containers": [{"name": "a", "image": "i", "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "e"}}]}));
+    let hot = set(
+        "s",
+        json!({"containers": [{"name": "a", "image": "i", "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "e"}}]}),
+    );
     assert!(refusal(&update(&one, &hot, &around)).contains("upgradeType"));
 }
 
@@ -112,10 +148,16 @@ fn sidecarset_b15_overlap_is_decided_exactly() {
 /// 6.2 no. 10, B15, B2, 8.2 no. 40.
 #[test]
 fn sidecarset_b2_sidecarset_b15_conflicts_are_found_and_a_canary_is_none() {
-    let there = set("there", json!({"containers": [{"name": "mesh", "image": "i", "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "e"}}],
-        "volumes": [{"name": "v", "emptyDir": {}}], "patchPodMetadata": [{"annotations": {"k": "1"}, "patchPolicy": "Overwrite"}]}));
+    let there = set(
+        "there",
+        json!({"containers": [{"name": "mesh", "image": "i", "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "e"}}],
+        "volumes": [{"name": "v", "emptyDir": {}}], "patchPodMetadata": [{"annotations": {"k": "1"}, "patchPolicy": "Overwrite"}]}),
+    );
     let around = || {
-        let mut around = Surroundings { gates: Gates::default().with(Gate::SidecarSetPatchPodMetadataDefaultsAllowed), ..Surroundings::default() };
+        let mut around = Surroundings {
+            gates: Gates::default().with(Gate::SidecarSetPatchPodMetadataDefaultsAllowed),
+            ..Surroundings::default()
+        };
         around = around.with::<SidecarSet>(&there);
         around
     };
@@ -123,19 +165,35 @@ fn sidecarset_b2_sidecarset_b15_conflicts_are_found_and_a_canary_is_none() {
         (json!({"containers": [{"name": "mesh-1", "image": "i"}]}), "spec.containers[0].name"),
         (json!({"initContainers": [{"name": "mesh-2", "image": "i"}]}), "spec.initContainers[0].name"),
         (json!({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}), "spec.volumes[0].name"),
-        (json!({"patchPodMetadata": [{"annotations": {"k": "2"}, "patchPolicy": "MergePatchJson"}]}), "spec.patchPodMetadata[0]"),
+        (
+            json!({"patchPodMetadata": [{"annotations": {"k": "2"}, "patchPolicy": "MergePatchJson"}]}),
+            "spec.patchPodMetadata[0]",
+        ),
     ] {
         let refused = refusal(&admit(&set("s", more.clone()), &around()));
         assert!(refused.contains(field) && refused.contains("\"there\""), "{more}: {refused}");
     }
-    for fine in [json!({"volumes": [{"name": "v", "emptyDir": {}}]}), json!({"selector": {"matchLabels": {"app": "else"}}, "containers": [{"name": "mesh-1", "image": "i"}]}),
-        json!({"patchPodMetadata": [{"annotations": {"k": "2"}}]})] {
+    for fine in [
+        json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+        json!({"selector": {"matchLabels": {"app": "else"}}, "containers": [{"name": "mesh-1", "image": "i"}]}),
+        json!({"patchPodMetadata": [{"annotations": {"k": "2"}}]}),
+    ] {
         assert_eq!(refusal(&admit(&set("s", fine.clone()), &around())), "", "{fine}");
     }
-    let mut canary = set("canary", json!({"containers": there["spec"]["containers"].clone(), "updateStrategy": {"type": "NotUpdate"}}));
-    merge(&mut canary["metadata"], json!({"annotations": {"apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "there"}}));
+    let mut canary = set(
+        "canary",
+        json!({"containers": there["spec"]["containers"].clone(), "updateStrategy": {"type": "NotUpdate"}}),
+    );
+    merge(
+        &mut canary["metadata"],
+        json!({"annotations": {"apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "there"}}),
+    );
     assert_eq!(refusal(&admit(&canary, &around())), "");
-    assert_eq!(refusal(&update(&there, &there, &around().with::<SidecarSet>(&canary))), "", "its base can be updated");
+    assert_eq!(
+        refusal(&update(&there, &there, &around().with::<SidecarSet>(&canary))),
+        "",
+        "its base can be updated"
+    );
     assert_eq!(refusal(&update(&canary, &canary, &Surroundings::default())), "", "its base is gone");
     let mut orphan = canary.clone();
     orphan["metadata"]["annotations"]["apps.kruise.io/sidecarset-base"] = json!("nobody");
@@ -168,16 +226,23 @@ fn ss_48_annotations_are_patched_only_as_the_administrator_allows() {
     let with = |list: Option<&str>, gates: Gates| {
         let mut around = Surroundings { gates, ..Surroundings::default() };
         if let Some(list) = list {
-            around.live.configuration = Ok([("SidecarSet_PatchPodMetadata_WhiteList".to_owned(), list.to_owned())].into());
+            around.live.configuration =
+                Ok([("SidecarSet_PatchPodMetadata_WhiteList".to_owned(), list.to_owned())].into());
         }
         refusal(&admit(&patching, &around))
     };
     let open = Gates::default().with(Gate::SidecarSetPatchPodMetadataDefaultsAllowed);
     assert!(with(None, Gates::default()).contains("spec.patchPodMetadata"));
     assert_eq!(with(None, open.clone()), "");
-    assert_eq!(with(Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^team.io/"]}]}"#), Gates::default()), "");
-    assert!(with(Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^other"]}]}"#), open).contains("team.io/a"));
-    let other_labels = r#"{"rules":[{"selector":{"matchLabels":{"x":"y"}},"allowedAnnotationKeyExprs":[".*"]}]}"#;
+    assert_eq!(
+        with(Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^team.io/"]}]}"#), Gates::default()),
+        ""
+    );
+    assert!(
+        with(Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^other"]}]}"#), open).contains("team.io/a")
+    );
+    let other_labels =
+        r#"{"rules":[{"selector":{"matchLabels":{"x":"y"}},"allowedAnnotationKeyExprs":[".*"]}]}"#;
     assert!(!with(Some(other_labels), Gates::default()).is_empty());
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::cluster::quantity::Quantity;
-use crate::fixtures::cases;
+use crate::fixtures::workload::cases;
 use crate::sidecarset::formula::{Formula, Variable};
 
 fn value(text: &str, variable: Variable, of: &str) -> Result<String, String> {

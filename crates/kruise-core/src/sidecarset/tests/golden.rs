@@ -36,7 +36,9 @@ fn ss_12_hashes_of_the_published_vectors() {
 #[test]
 fn ss_6_init_containers_are_hashed_only_with_a_native_one() {
     let with = |init: Value| {
-        Hashes::of(&json!({"containers": [{"name": "a", "image": "i"}], "initContainers": init})).unwrap().whole
+        Hashes::of(&json!({"containers": [{"name": "a", "image": "i"}], "initContainers": init}))
+            .unwrap()
+            .whole
     };
     let plain = json!([{"name": "x", "image": "1"}]);
     assert_eq!(with(plain.clone()), with(json!([{"name": "x", "image": "2"}])));
@@ -62,8 +64,12 @@ fn ss_7_quantities_are_canonical_and_unknown_fields_do_not_count() {
 
 fn around() -> Surroundings {
     let list = r#"{"rules":[{"allowedAnnotationKeyExprs":[".*"]}]}"#;
-    let mut around = Surroundings { gates: Gates::default().with(Gate::SidecarSetPatchPodMetadataDefaultsAllowed), ..Surroundings::default() };
-    around.live.configuration = Ok([("SidecarSet_PatchPodMetadata_WhiteList".to_owned(), list.to_owned())].into());
+    let mut around = Surroundings {
+        gates: Gates::default().with(Gate::SidecarSetPatchPodMetadataDefaultsAllowed),
+        ..Surroundings::default()
+    };
+    around.live.configuration =
+        Ok([("SidecarSet_PatchPodMetadata_WhiteList".to_owned(), list.to_owned())].into());
     around
 }
 
@@ -90,7 +96,11 @@ fn ss_15_stored_objects_and_revisions_are_as_recorded() {
         assert!(again.patch.is_empty(), "{file}: {:?}", again.patch);
         let name = object["metadata"]["name"].as_str().unwrap();
         let data = Data::of(&recorded["stored_v1beta1"]["spec"]).unwrap();
-        assert_eq!(data.name(name, 0).as_str(), recorded["status"]["latestRevision"].as_str().unwrap(), "{file}");
+        assert_eq!(
+            data.name(name, 0).as_str(),
+            recorded["status"]["latestRevision"].as_str().unwrap(),
+            "{file}"
+        );
     }
     assert_eq!(seen, 4);
 }
@@ -143,7 +153,9 @@ fn ss_31_injected_pods_are_as_recorded() {
                 // The pod's own containers get these from the API server.
                 if one["name"] == "main" {
                     let fields = one.as_object_mut().unwrap();
-                    for field in ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"] {
+                    for field in
+                        ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"]
+                    {
                         fields.remove(field);
                     }
                 }

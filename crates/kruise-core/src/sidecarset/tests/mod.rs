@@ -76,7 +76,9 @@ pub fn set(name: &str, more: Value) -> Value {
         "name": name, "uid": format!("uid-{name}"), "resourceVersion": "7", "generation": 1,
         "creationTimestamp": "2026-01-01T00:00:00Z",
     });
-    stored(json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": metadata, "spec": spec}))
+    stored(
+        json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": metadata, "spec": spec}),
+    )
 }
 
 /// A new pod with one container `main`.
@@ -117,7 +119,8 @@ impl World {
     }
 
     pub fn namespace(mut self, name: &str, labels: Value) -> Self {
-        let object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels}});
+        let object =
+            json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels}});
         self.around = self.around.with::<Namespace>(&object);
         self
     }
@@ -173,18 +176,17 @@ impl Case {
         case
     }
 
-    pub fn name(&self) -> String {
-        self.set["metadata"]["name"].as_str().unwrap().to_owned()
-    }
-
     /// Another running pod that was created under the set as it is.
     pub fn add(&mut self, name: &str, more: Value) {
         let world = World::of(&[&self.set]);
         let mut pod = world.create(new_pod(json!({"metadata": {"name": name}})));
-        merge(&mut pod, json!({
-            "metadata": {"uid": format!("uid-{name}"), "resourceVersion": "1", "creationTimestamp": "2026-02-01T00:00:00Z"},
-            "spec": {"nodeName": "node"},
-        }));
+        merge(
+            &mut pod,
+            json!({
+                "metadata": {"uid": format!("uid-{name}"), "resourceVersion": "1", "creationTimestamp": "2026-02-01T00:00:00Z"},
+                "spec": {"nodeName": "node"},
+            }),
+        );
         run(&mut pod);
         merge(&mut pod, more);
         self.pods.push(pod);
@@ -232,13 +234,17 @@ impl Case {
             let find = |all: &mut Vec<Value>| {
                 all.iter().position(|one| {
                     one["metadata"]["name"] == write.object.name()
-                        && (one["metadata"]["namespace"].is_null() || one["metadata"]["namespace"] == write.object.namespace())
+                        && (one["metadata"]["namespace"].is_null()
+                            || one["metadata"]["namespace"] == write.object.namespace())
                 })
             };
             match (&write.act, write.object.resource.kind()) {
                 (Act::Create(body), "ControllerRevision") => {
                     let mut object: Value = serde_json::from_str(body).unwrap();
-                    merge(&mut object, json!({"metadata": {"uid": write.object.name(), "resourceVersion": "1"}}));
+                    merge(
+                        &mut object,
+                        json!({"metadata": {"uid": write.object.name(), "resourceVersion": "1"}}),
+                    );
                     self.revisions.push(object);
                 }
                 (Act::Delete { .. }, "ControllerRevision") => {
@@ -314,7 +320,9 @@ pub fn run(pod: &mut Value) {
             let was = old.map_or(json!(""), |old| old["image"].clone());
             statuses.push(json!({"name": name, "image": was, "imageID": id, "ready": false}));
         } else {
-            statuses.push(json!({"name": name, "image": image, "imageID": format!("sha256:{image}"), "ready": true}));
+            statuses.push(
+                json!({"name": name, "image": image, "imageID": format!("sha256:{image}"), "ready": true}),
+            );
         }
     }
     pod["status"]["containerStatuses"] = json!(statuses);
@@ -322,6 +330,7 @@ pub fn run(pod: &mut Value) {
     let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.retain(|one| one["type"] != "Ready");
     let word = if are_ready { "True" } else { "False" };
-    conditions.insert(0, json!({"type": "Ready", "status": word, "lastTransitionTime": "2026-02-01T00:00:01Z"}));
+    conditions
+        .insert(0, json!({"type": "Ready", "status": word, "lastTransitionTime": "2026-02-01T00:00:01Z"}));
     pod["status"]["conditions"] = json!(conditions);
 }

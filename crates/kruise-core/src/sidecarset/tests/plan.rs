@@ -42,7 +42,10 @@ fn ss_70_ss_79_ss_80_ss_82_an_image_change_reaches_all_pods() {
         assert_eq!(state["s"]["lastContainerStatuses"], json!({"side": {"imageID": "sha256:side:1"}}));
         let conditions = case.pods[pod]["status"]["conditions"].as_array().unwrap();
         let said = conditions.iter().find(|one| one["type"] == "SidecarSetUpgradable").unwrap();
-        assert_eq!((&said["status"], &said["reason"], &said["message"]), (&json!("True"), &json!("AllSidecarsetUpgradable"), &json!("{\"s\":true}")));
+        assert_eq!(
+            (&said["status"], &said["reason"], &said["message"]),
+            (&json!("True"), &json!("AllSidecarsetUpgradable"), &json!("{\"s\":true}"))
+        );
     }
     assert_eq!(case.revisions.len(), 2);
 }
@@ -67,7 +70,13 @@ fn ss_78_bad_image_stops_at_max_unavailable() {
 /// SS-72, SS-81, 8.1 no. 12.
 #[test]
 fn ss_72_more_than_images_makes_pods_not_upgradable() {
-    let mut case = Case::of(set("s", json!({"containers": [{"name": "side", "image": "side:1", "env": [{"name": "A", "value": "1"}]}]})), 1);
+    let mut case = Case::of(
+        set(
+            "s",
+            json!({"containers": [{"name": "side", "image": "side:1", "env": [{"name": "A", "value": "1"}]}]}),
+        ),
+        1,
+    );
     case.change("/containers/0/env", json!([{"name": "A", "value": "2"}]));
     case.settle();
     assert_eq!(case.status(), [1, 0, 1, 0]);
@@ -76,7 +85,10 @@ fn ss_72_more_than_images_makes_pods_not_upgradable() {
     assert!(plan.events.iter().any(|event| event.reason == "NotUpgradablePods"));
     let conditions = case.pods[0]["status"]["conditions"].as_array().unwrap();
     let said = conditions.iter().find(|one| one["type"] == "SidecarSetUpgradable").unwrap();
-    assert_eq!((&said["status"], &said["reason"], &said["message"]), (&json!("False"), &json!("UpdateImmutableField"), &json!("{\"s\":false}")));
+    assert_eq!(
+        (&said["status"], &said["reason"], &said["message"]),
+        (&json!("False"), &json!("UpdateImmutableField"), &json!("{\"s\":false}"))
+    );
     case.add("fresh", json!({}));
     case.change("/containers/0/image", json!("side:2"));
     case.settle();
@@ -86,7 +98,9 @@ fn ss_72_more_than_images_makes_pods_not_upgradable() {
 /// SS-53, 8.1 no. 14; SS-84: nothing moves while paused or with NotUpdate.
 #[test]
 fn ss_53_paused_and_not_update_leave_pods_alone() {
-    for (strategy, reason) in [(json!({"paused": true}), "Paused"), (json!({"type": "NotUpdate"}), "NotUpdate")] {
+    for (strategy, reason) in
+        [(json!({"paused": true}), "Paused"), (json!({"type": "NotUpdate"}), "NotUpdate")]
+    {
         let mut case = Case::of(rolling(strategy), 2);
         case.change("/containers/0/image", json!("side:2"));
         case.settle();
@@ -109,7 +123,13 @@ fn ss_71_only_selected_pods_are_upgraded() {
 /// SS-77, 8.1 no. 16.
 #[test]
 fn ss_77_partition_keeps_pods_old() {
-    for (partition, pods, updated) in [(json!("50%"), 2, 1), (json!(1), 3, 2), (json!("99%"), 2, 1), (json!("100%"), 2, 0), (json!(5), 2, 0)] {
+    for (partition, pods, updated) in [
+        (json!("50%"), 2, 1),
+        (json!(1), 3, 2),
+        (json!("99%"), 2, 1),
+        (json!("100%"), 2, 0),
+        (json!(5), 2, 0),
+    ] {
         let mut case = Case::of(rolling(json!({"partition": partition})), pods);
         case.change("/containers/0/image", json!("side:2"));
         case.settle();
@@ -144,7 +164,11 @@ fn ss_74_ss_75_ss_76_order_by_readiness_priority_and_scatter() {
     let plan = case.plan();
     case.apply(&plan);
     let batch = touched(&case.plan());
-    assert_eq!(batch.iter().map(|name| &name[..1]).collect::<std::collections::BTreeSet<_>>().len(), 2, "{batch:?}");
+    assert_eq!(
+        batch.iter().map(|name| &name[..1]).collect::<std::collections::BTreeSet<_>>().len(),
+        2,
+        "{batch:?}"
+    );
 }
 
 fn merge_condition(pod: &mut Value, status: &str) {
@@ -179,6 +203,7 @@ fn ss_85_rollback_needs_no_write_for_pods_that_were_not_upgraded() {
     case.change("/containers/0/image", json!("side:2"));
     case.settle();
     assert_eq!(case.status()[1], 1);
+    case.set["spec"]["updateStrategy"]["partition"] = json!(0);
     case.change("/containers/0/image", json!("side:1"));
     case.settle();
     assert_eq!((case.status(), case.revisions.len()), ([2, 2, 2, 2], 2));
@@ -229,7 +254,10 @@ fn ss_14_ss_16_ss_56_sidecarset_b20_what_a_revision_records() {
     let mut case_with_labels = Case::of(fresh, 0);
     let one = case_with_labels.revisions.remove(0);
     let spec = one["data"]["spec"].as_object().unwrap();
-    assert_eq!(spec.keys().collect::<Vec<_>>(), ["$patch", "containers", "imagePullSecrets", "initContainers", "patchPodMetadata", "volumes"]);
+    assert_eq!(
+        spec.keys().collect::<Vec<_>>(),
+        ["$patch", "containers", "imagePullSecrets", "initContainers", "patchPodMetadata", "volumes"]
+    );
     assert_eq!(one["metadata"]["labels"]["team"], "x");
     assert_eq!(one["metadata"]["labels"]["apps.kruise.io/sidecarset-custom-version"], "v1");
     assert_eq!(one["metadata"]["annotations"].get("kubectl.kubernetes.io/last-applied-configuration"), None);
@@ -269,7 +297,10 @@ fn ss_87_ss_88_ss_89_hot_upgrades_alternate_the_twins() {
         case.apply(&plan);
     }
     assert_eq!((case.image(0, "mesh-1"), case.image(0, "mesh-2")), ("mesh:1".into(), "mesh:2".into()));
-    assert_eq!(case.annotation(0, "kruise.io/sidecarset-working-hotupgrade-container"), "{\"mesh\":\"mesh-2\"}");
+    assert_eq!(
+        case.annotation(0, "kruise.io/sidecarset-working-hotupgrade-container"),
+        "{\"mesh\":\"mesh-2\"}"
+    );
     assert_eq!(case.annotation(0, "version.sidecarset.kruise.io/mesh-2"), version);
     assert_eq!(case.annotation(0, "versionalt.sidecarset.kruise.io/mesh-2"), "1");
     assert_eq!(case.annotation(0, "versionalt.sidecarset.kruise.io/mesh-1"), version);
@@ -301,7 +332,10 @@ fn ss_90_failed_hot_upgrade_reuses_the_failed_twin() {
     case.settle();
     assert_eq!(case.status(), [2, 2, 2, 2]);
     for pod in 0..2 {
-        assert_eq!((case.image(pod, "mesh-1"), case.image(pod, "mesh-2")), ("empty:1".into(), "mesh:3".into()));
+        assert_eq!(
+            (case.image(pod, "mesh-1"), case.image(pod, "mesh-2")),
+            ("empty:1".into(), "mesh:3".into())
+        );
     }
 }
 
@@ -314,7 +348,8 @@ fn ss_60_sidecarset_b14_digests_are_compared_by_themselves() {
         let plan = case.plan();
         case.apply(&plan);
     }
-    let set_id = |case: &mut Case, id: &str| case.pods[0]["status"]["containerStatuses"][0]["imageID"] = json!(id);
+    let set_id =
+        |case: &mut Case, id: &str| case.pods[0]["status"]["containerStatuses"][0]["imageID"] = json!(id);
     set_id(&mut case, "docker.io/library/side@sha256:bb");
     let plan = case.plan();
     case.apply(&plan);
@@ -327,7 +362,10 @@ fn ss_60_sidecarset_b14_digests_are_compared_by_themselves() {
 /// SS-49, SS-81: metadata alone touches no pod; with an image it is patched again.
 #[test]
 fn ss_49_metadata_patches_wait_for_an_image() {
-    let mut case = Case::of(set("s", json!({"patchPodMetadata": [{"annotations": {"a": "1"}, "patchPolicy": "Overwrite"}]})), 1);
+    let mut case = Case::of(
+        set("s", json!({"patchPodMetadata": [{"annotations": {"a": "1"}, "patchPolicy": "Overwrite"}]})),
+        1,
+    );
     case.change("/patchPodMetadata/0/annotations/a", json!("2"));
     case.settle();
     assert_eq!((case.annotation(0, "a"), case.revisions.len()), ("1".into(), 2));
@@ -347,7 +385,8 @@ fn ss_80_older_notes_are_read_and_rewritten() {
     assert_eq!(case.plan().writes().count(), 0, "nothing is rewritten without need");
     case.change("/containers/0/image", json!("side:2"));
     case.settle();
-    let note: Value = serde_json::from_str(&case.annotation(0, "kruise.io/sidecarset-hash-without-image")).unwrap();
+    let note: Value =
+        serde_json::from_str(&case.annotation(0, "kruise.io/sidecarset-hash-without-image")).unwrap();
     assert_eq!(note["s"]["sidecarSetName"], "s");
     assert_eq!(case.status(), [1, 1, 1, 1]);
 }
@@ -377,7 +416,9 @@ fn ss_58_deleted_set_leaves_its_pods_alone() {
 fn sidecarset_b11_pods_that_are_not_injected_are_told() {
     let mut case = Case::of(set("s", json!({})), 1);
     let pod = |name: &str, created: &str| {
-        let mut pod = new_pod(json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1", "creationTimestamp": created}}));
+        let mut pod = new_pod(
+            json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1", "creationTimestamp": created}}),
+        );
         run(&mut pod);
         pod
     };
@@ -386,7 +427,12 @@ fn sidecarset_b11_pods_that_are_not_injected_are_told() {
     let plan = case.plan();
     assert!(plan.events.iter().any(|event| event.reason == "NotInjectedPods"));
     case.settle();
-    let said = case.set["status"]["conditions"].as_array().unwrap().iter().find(|one| one["type"] == "NotInjected").unwrap();
+    let said = case.set["status"]["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["type"] == "NotInjected")
+        .unwrap();
     let message = said["message"].as_str().unwrap();
     for part in ["2 pods match", "created before the SidecarSet (shop/early)", "shop/late"] {
         assert!(message.contains(part), "{message}");
@@ -446,7 +492,10 @@ fn sidecarset_b12_two_writes_per_pod_at_most_and_each_on_the_version_that_was_se
 #[test]
 fn sidecarset_b22_odd_pods_do_not_stop_a_rollout() {
     let mut case = Case::of(hot(), 1);
-    case.pods[0]["metadata"]["annotations"].as_object_mut().unwrap().remove("kruise.io/sidecarset-working-hotupgrade-container");
+    case.pods[0]["metadata"]["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove("kruise.io/sidecarset-working-hotupgrade-container");
     case.settle();
     assert_eq!(case.status(), [0, 0, 0, 0], "kruise#855: without a working twin it is not managed");
     let mut case = Case::of(set("s", json!({})), 1);

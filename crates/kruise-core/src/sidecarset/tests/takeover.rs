@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::Case;
-use crate::golden;
-use crate::sidecarset::{SidecarSet, admission};
 use crate::admission::Request;
 use crate::admission::fixtures::Surroundings;
+use crate::golden;
+use crate::sidecarset::{SidecarSet, admission};
 
 fn cases() -> Vec<(String, Case)> {
     let all = golden::folder("takeover").into_iter().filter(|(file, _)| file.starts_with("sc-"));
