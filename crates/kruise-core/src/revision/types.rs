@@ -175,7 +175,7 @@ mod tests {
             .collect();
 
         assert_eq!(table.0.len(), 122);
-        assert_eq!(table.0.values().flatten().count(), 544);
+        assert_eq!(table.0.values().flatten().count(), 542);
         for of in named {
             assert!(table.0.contains_key(of), "{of}");
         }
