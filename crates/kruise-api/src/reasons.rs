@@ -82,6 +82,12 @@ pub mod event {
     pub const RESET_CONTAINER_SUCCEED: &str = "ResetContainerSucceed";
     /// Warning, by the SidecarSet controller on pods.
     pub const RESET_CONTAINER_FAILED: &str = "ResetContainerFailed";
+    /// Warning, by the SidecarSet controller, ours: pods that it selects were created without its sidecars.
+    pub const NOT_INJECTED_PODS: &str = "NotInjectedPods";
+    /// Warning, by the SidecarSet controller, ours: the pinned revision is gone, and new pods are refused.
+    pub const PINNED_REVISION_MISSING: &str = "PinnedRevisionMissing";
+    /// Warning, by the SidecarSet controller, ours: a pod could not be upgraded.
+    pub const FAILED_UPGRADE: &str = "FailedUpgrade";
     /// Normal, by the sidecar terminator on pods.
     pub const SIDECAR_TERMINATOR: &str = "SidecarTerminator";
     /// Normal, by the node agent on pods: a container is being stopped.
@@ -178,6 +184,10 @@ pub mod condition {
     pub const ALL_SIDECARSETS_UPGRADABLE: &str = "AllSidecarsetUpgradable";
     /// SidecarSetUpgradable of a pod (False): more than images changed.
     pub const UPDATE_IMMUTABLE_FIELD: &str = "UpdateImmutableField";
+    /// NotInjected of a SidecarSet: there are pods that it selects and that do not have its sidecars.
+    pub const PODS_WITHOUT_SIDECARS: &str = "PodsWithoutSidecars";
+    /// RevisionMissing of a SidecarSet: new pods are refused until it is corrected.
+    pub const PINNED_REVISION_MISSING: &str = "PinnedRevisionMissing";
     /// UnitedDeploymentUpdated (False): a revision is being rolled out.
     pub const REVISION_UPDATING: &str = "UnitedDeploymentRevisionUpdating";
     /// UnitedDeploymentUpdated (True): the revision is in place.
@@ -295,6 +305,18 @@ pub mod waiting {
     pub const SURGING: &str = "Surging";
     /// DaemonSet: the node has more than one pod.
     pub const DUPLICATE: &str = "Duplicate";
+    /// SidecarSet: it injects only, and leaves running pods as they are.
+    pub const NOT_UPDATE: &str = "NotUpdate";
+    /// SidecarSet: its update strategy does not select the pod.
+    pub const NOT_SELECTED: &str = "NotSelected";
+    /// SidecarSet: more than images changed, which only a new pod gets.
+    pub const NOT_UPGRADABLE: &str = "NotUpgradable";
+    /// SidecarSet: the twin of a hot upgrade has not taken over yet.
+    pub const HOT_UPGRADING: &str = "HotUpgrading";
+    /// SidecarSet: the pod has the set in its list, but not its containers, or is not selected any more.
+    pub const NOT_MANAGED: &str = "NotManaged";
+    /// SidecarSet: an annotation of the pod cannot be read.
+    pub const UNREADABLE_ANNOTATION: &str = "UnreadableAnnotation";
 }
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.

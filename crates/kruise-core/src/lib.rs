@@ -38,6 +38,7 @@ pub mod readiness;
 pub mod reason;
 pub mod revision;
 pub mod rollout;
+pub mod sidecarset;
 pub mod statefulset;
 pub mod template;
 pub mod time;

@@ -173,7 +173,7 @@ mod tests {
         let used: Vec<usize> = WorkerFlags::kinds().map(|(name, _)| flags.workers.of(name)).collect();
         assert!(used.iter().all(|count| *count == 5), "{used:?}");
         assert_eq!(ignored.len(), WORKERS.len() - used.len(), "{ignored:?}");
-        assert!(ignored.contains(&"sidecarset-workers".to_owned()), "{ignored:?}");
+        assert!(ignored.contains(&"workloadspread-workers".to_owned()), "{ignored:?}");
         let all =
             command().get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect::<Vec<_>>();
         let unlisted = all.iter().filter(|flag| flag.ends_with("-workers"));

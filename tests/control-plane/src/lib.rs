@@ -43,6 +43,8 @@ mod run;
 #[cfg(test)]
 mod selection;
 #[cfg(test)]
+mod sidecarset;
+#[cfg(test)]
 mod simnodes;
 #[cfg(test)]
 mod simulated;

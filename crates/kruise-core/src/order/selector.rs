@@ -106,7 +106,8 @@ impl Requirement {
         }
     }
 
-    fn key(&self) -> &str {
+    /// The label that it is about.
+    pub fn key(&self) -> &str {
         match self {
             Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
         }

@@ -18,7 +18,7 @@ pub use body::Body;
 pub use edit::{Edit, Guard};
 pub use ephemeral::{EphemeralContainer, EphemeralState};
 pub use shared::SharedParts;
-pub use slim::{LOOSE, NAMESPACE, ORPHAN, orphan_of};
+pub use slim::{INJECTED, LABEL, LOOSE, NAMESPACE, OF_ONE_POD_OR_REVISION, ORPHAN, labelled, orphan_of};
 pub use texts::{Texts, string_map};
 pub use view::{
     Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources,

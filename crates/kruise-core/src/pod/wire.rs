@@ -329,7 +329,7 @@ impl EnvRef {
 
 impl EnvSource {
     /// Reads `metadata.labels['key']` and `metadata.annotations['key']`.
-    fn read(path: &str) -> Option<Self> {
+    pub fn read(path: &str) -> Option<Self> {
         let key = |prefix: &str| {
             let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
             Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())

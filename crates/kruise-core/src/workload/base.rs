@@ -187,7 +187,8 @@ impl Base {
     #[cfg(test)]
     pub fn alone(object: &Value) -> Self {
         let turn = Turn::first(Timestamp::UNIX_EPOCH, 0);
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let found = Dependents { pods: Vec::new(), revisions: OfWorkload::default() };
         let memory = crate::lookup::Memory::default();
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };

@@ -11,6 +11,7 @@ mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
 mod pod_readiness;
+mod sidecarset;
 mod statefulset;
 #[cfg(test)]
 mod tests;
@@ -93,7 +94,7 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 10] = [
+pub const ALL: [&Registration; 11] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -101,6 +102,7 @@ pub const ALL: [&Registration; 10] = [
     &ephemeraljob::REGISTRATION,
     &containerrecreaterequest::REGISTRATION,
     &advancedcronjob::REGISTRATION,
+    &sidecarset::REGISTRATION,
     &persistentpodstate::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,
@@ -192,5 +194,9 @@ impl Source for Declared {
 
     fn is_complete(&self, resource: Resource) -> bool {
         self.reads.contains(&resource) && self.caches.is_complete(resource)
+    }
+
+    fn is_settled(&self, resource: Resource) -> bool {
+        self.reads.contains(&resource) && self.caches.is_settled(resource)
     }
 }

@@ -45,7 +45,7 @@ pub fn world(registration: &'static Registration) -> World {
 fn world_with(registration: &'static Registration, planned: Gates) -> World {
     let gates = Gates::default().with(Gate::ImagePullJob).with(Gate::StatefulSetAutoResizePvc);
     let stores = Arc::new(Stores::new(&gates));
-    let setup = Setup { gates: planned, resize: Resize::Endpoint };
+    let setup = Setup { gates: planned, resize: Resize::Endpoint, namespace: "kruise-system".into() };
     let back_off = BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) };
     let shared = Shared {
         client: crate::webhooks::nobody(),

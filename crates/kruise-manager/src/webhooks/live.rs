@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kruise_api::names::CONFIGURATION;
 use kruise_core::admission::versions::template_to_try;
 use kruise_core::admission::{Live, Operation, Question, Request};
+use kruise_core::sidecarset;
 use kube::Client;
 use serde_json::Value;
 
@@ -24,6 +25,14 @@ pub async fn ask(cx: &Context, questions: &[Question], request: &Request) -> Liv
                     live.template = dry_run::faults(&cx.client, &request.namespace, &template).await;
                 }
             }
+            Question::Sidecars => {
+                let old = request.old.get("spec").filter(|_| request.operation == Operation::Update);
+                let spec = request.object.get("spec").unwrap_or(&Value::Null);
+                if let Some(template) = sidecarset::admission::to_try(spec, old) {
+                    live.template = dry_run::faults(&cx.client, &cx.namespace, &template).await;
+                }
+            }
+            Question::SidecarSets => live.sidecarsets = cx.fresh.ensure(cx, &request.namespace).await,
             Question::Configuration => live.configuration = configuration(&cx.client, &cx.namespace).await,
             Question::Pod => live.pod = pod(&cx.client, request).await,
         }

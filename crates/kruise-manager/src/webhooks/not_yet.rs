@@ -15,13 +15,12 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 7] = [
     ("imagelistpulljob", "imagelistpulljobs"),
     ("imagepulljob", "imagepulljobs"),
     ("nodeimage", "nodeimages"),
     ("podprobemarker", "podprobemarkers"),
     ("resourcedistribution", "resourcedistributions"),
-    ("sidecarset", "sidecarsets"),
     ("uniteddeployment", "uniteddeployments"),
     ("workloadspread", "workloadspreads"),
 ];

@@ -12,6 +12,7 @@ pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
 pub mod pod_readiness;
+pub mod sidecarset;
 pub mod statefulset;
 pub mod workload;
 
@@ -47,7 +48,7 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 10] = [
+pub static ALL: [&SimulatedKind; 11] = [
     &cloneset::KIND,
     &statefulset::KIND,
     &daemonset::KIND,
@@ -55,6 +56,7 @@ pub static ALL: [&SimulatedKind; 10] = [
     &ephemeraljob::KIND,
     &containerrecreaterequest::KIND,
     &advancedcronjob::KIND,
+    &sidecarset::KIND,
     &persistentpodstate::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,

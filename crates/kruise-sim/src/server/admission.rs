@@ -113,6 +113,7 @@ impl State {
             suffix: &suffix,
             now: self.now(),
             live: &Live { pod: Ok(self.named_pod(&request)), ..Live::default() },
+            namespace: "kruise-system",
         };
         (entry.judge)(request, &known)
     }

@@ -144,7 +144,7 @@ impl Job {
 }
 
 fn setup() -> Setup {
-    Setup { gates: Gates::default(), resize: Resize::Endpoint }
+    Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() }
 }
 
 /// The bodies of the pods that a plan creates.
