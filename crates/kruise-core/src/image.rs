@@ -119,9 +119,9 @@ fn is_component(text: &str) -> bool {
     let joints = text.split(is_word).filter(|joint| !joint.is_empty());
     is_word(first)
         && is_word(last)
-        && joints.into_iter().all(|joint| {
-            matches!(joint, "." | "_" | "__") || joint.chars().all(|one| one == '-')
-        })
+        && joints
+            .into_iter()
+            .all(|joint| matches!(joint, "." | "_" | "__") || joint.chars().all(|one| one == '-'))
 }
 
 fn is_tag(text: &str) -> bool {

@@ -26,7 +26,10 @@ pub fn run(arguments: &Cri) -> anyhow::Result<()> {
     let target = folder.join("src/runtime.v1.rs");
     if arguments.check {
         let written = fs::read_to_string(&target).unwrap_or_default();
-        anyhow::ensure!(written == made, "crates/kruise-cri/src/runtime.v1.rs is out of date: run `make gen`");
+        anyhow::ensure!(
+            written == made,
+            "crates/kruise-cri/src/runtime.v1.rs is out of date: run `make gen`"
+        );
         return Ok(());
     }
     fs::write(&target, made).context("writing runtime.v1.rs")

@@ -177,7 +177,7 @@ mod tests {
         keyring.add_cfg(r#"{"quay.io":{"username":"q","password":"x","email":"e"}}"#).unwrap();
         assert_eq!(keyring.lookup("r:5000/app")[0].password, "p:with:colons");
         assert_eq!(names(&keyring, "quay.io/a/b"), ["q"]);
-        for odd in ["", "[]", r#"{"auths":{"r":{"auth":"???"}}}"#, r#"{"auths":{"r":{"auth":"dQ=="}}}"#] {
+        for odd in ["", "7", r#"{"auths":{"r":{"auth":"???"}}}"#, r#"{"auths":{"r":{"auth":"dQ=="}}}"#] {
             assert!(keyring.add_config(odd).is_err(), "NP-8: {odd}");
         }
         assert!(!format!("{keyring:?}").contains("colons"), "a password is never printed");
