@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
+
+type Answer = UnsyncBoxBody<Bytes, std::io::Error>;
 
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
@@ -125,7 +128,7 @@ impl Server {
         let _none = self.0.changes.send((collection(path), line));
     }
 
-    async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+    async fn answer(self, request: Request<Body>) -> Result<Response<Answer>, std::io::Error> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let path = parts.uri.path().to_owned();
@@ -144,7 +147,7 @@ impl Server {
         Ok(self.write(&parts.method, &path, &body))
     }
 
-    fn read(&self, path: &str) -> Response<Body> {
+    fn read(&self, path: &str) -> Response<Answer> {
         let state = self.0.state.lock().unwrap();
         if let Some(object) = state.objects.get(path) {
             return response(StatusCode::OK, object);
@@ -160,7 +163,7 @@ impl Server {
         )
     }
 
-    fn watch(&self, path: &str) -> Response<Body> {
+    fn watch(&self, path: &str) -> Response<Answer> {
         let receiver = self.0.changes.subscribe();
         let path = path.to_owned();
         let lines = stream::unfold(receiver, |mut receiver| async {
@@ -170,10 +173,10 @@ impl Server {
             let fits = at == path;
             async move { fits.then(|| Ok::<_, std::io::Error>(Frame::data(Bytes::from(line)))) }
         });
-        Response::new(Body::wrap_body(StreamBody::new(lines)))
+        Response::new(StreamBody::new(lines).boxed_unsync())
     }
 
-    fn write(&self, method: &Method, path: &str, body: &Value) -> Response<Body> {
+    fn write(&self, method: &Method, path: &str, body: &Value) -> Response<Answer> {
         let target = path.strip_suffix("/status").unwrap_or(path).to_owned();
         let mut state = self.0.state.lock().unwrap();
         state.writes.push((target.clone(), body.clone()));
@@ -192,13 +195,15 @@ impl Server {
     }
 }
 
-fn response(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(value.to_string().into_bytes()));
+fn response(status: StatusCode, value: &Value) -> Response<Answer> {
+    let mut response = Response::new(
+        Full::new(Bytes::from(value.to_string())).map_err(|never| match never {}).boxed_unsync(),
+    );
     *response.status_mut() = status;
     response
 }
 
-fn not_found() -> Response<Body> {
+fn not_found() -> Response<Answer> {
     response(
         StatusCode::NOT_FOUND,
         &json!({"kind": "Status", "status": "Failure", "code": 404, "message": "not found", "reason": "NotFound"}),
