@@ -123,13 +123,13 @@ mod tests {
             (flags.v, flags.addr.as_str(), flags.socket_file.as_str()),
             (4, ":10221", "containerd.sock")
         );
-        let flags = parse(
+        let more = parse(
             "/kruise-daemon -v=5 -alsologtostderr --log_dir /tmp --vmodule=x=3 --enable-pprof --rest-config-qps=10 \
              --rest-config-burst=20 --max-workers-for-pull-image=-1 --plugin-bin-dir /p --plugin-config-file=/c",
         );
-        assert_eq!((flags.v, flags.max_workers_for_pull_image), (5, -1));
-        assert_eq!(flags.plugin_bin_dir, PathBuf::from("/p"));
-        let flags = parse("/kruise-daemon");
-        assert_eq!(flags.socket_dir, PathBuf::from("/hostvarrun"));
+        assert_eq!((more.v, more.max_workers_for_pull_image), (5, -1));
+        assert_eq!(more.plugin_bin_dir, PathBuf::from("/p"));
+        let bare = parse("/kruise-daemon");
+        assert_eq!(bare.socket_dir, PathBuf::from("/hostvarrun"));
     }
 }

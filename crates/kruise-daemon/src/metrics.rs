@@ -83,8 +83,24 @@ fn registered<C: Collector + Clone + 'static>(registry: &Registry, made: prometh
     made
 }
 
-fn word(is_fine: bool) -> &'static str {
-    if is_fine { "success" } else { "error" }
+/// How something ended, in labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Well,
+    Badly,
+}
+
+impl Ended {
+    pub fn of<T, E>(result: &Result<T, E>) -> Self {
+        if result.is_ok() { Self::Well } else { Self::Badly }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Well => "success",
+            Self::Badly => "error",
+        }
+    }
 }
 
 impl Metrics {
@@ -104,12 +120,12 @@ impl Metrics {
         self.call_errors.with_label_values(&[call, kind]).inc();
     }
 
-    pub fn pulled(&self, took: Duration, is_fine: bool) {
-        self.pulls.with_label_values(&[word(is_fine)]).observe(took.as_secs_f64());
+    pub fn pulled(&self, took: Duration, ended: Ended) {
+        self.pulls.with_label_values(&[ended.word()]).observe(took.as_secs_f64());
     }
 
-    pub fn killed(&self, by: &str, is_fine: bool) {
-        self.kills.with_label_values(&[by, word(is_fine)]).inc();
+    pub fn killed(&self, by: &str, ended: Ended) {
+        self.kills.with_label_values(&[by, ended.word()]).inc();
     }
 
     pub fn probed(&self, result: &str) {
@@ -135,8 +151,8 @@ mod tests {
         let metrics = Metrics::default();
         metrics.runtimes(1);
         metrics.called("Version", Duration::from_millis(3), Some(&CriError::Failed { message: "x".into() }));
-        metrics.pulled(Duration::from_secs(2), true);
-        metrics.killed("recreate", false);
+        metrics.pulled(Duration::from_secs(2), Ended::Well);
+        metrics.killed("recreate", Ended::Badly);
         metrics.probed("Succeeded");
         metrics.watch_restarted("pods");
 

@@ -1,7 +1,7 @@
 //! One watch of a selection of objects, decoded line by line into slim types: lists by small pages, then follows, and begins
 //! anew whenever it must. It never gives up.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ pub struct Watcher {
 
 /// Tells every change until aborted.
 pub async fn watch<T: Watched>(watcher: Watcher, mut take: impl FnMut(Change<T>)) {
-    let mut known: HashMap<Key, ()> = HashMap::new();
+    let mut known: HashSet<Key> = HashSet::new();
     let mut failures = 0;
     loop {
         watcher.pulse.beats();
@@ -148,10 +148,10 @@ fn pause(failures: u32) -> Duration {
 /// All objects by pages; those that were known and are not listed are gone.
 async fn list<T: Watched>(
     watcher: &Watcher,
-    known: &mut HashMap<Key, ()>,
+    known: &mut HashSet<Key>,
     take: &mut impl FnMut(Change<T>),
 ) -> Result<String, ApiError> {
-    let (mut next, mut seen) = (String::new(), HashMap::new());
+    let (mut next, mut seen) = (String::new(), HashSet::new());
     let Selection { path, query, .. } = &watcher.selection;
     loop {
         let text: Box<RawValue> =
@@ -160,13 +160,13 @@ async fn list<T: Watched>(
             serde_json::from_str(text.get()).map_err(|error| ApiError::Unreachable(error.to_string()))?;
         for item in page.items {
             if let Some(object) = read::<T>(item, watcher.selection.resource) {
-                seen.insert(object.key(), ());
+                seen.insert(object.key());
                 take(Change::Applied(object));
             }
         }
         watcher.pulse.beats();
         if page.metadata.next.is_empty() {
-            for gone in known.keys().filter(|key| !seen.contains_key(*key)) {
+            for gone in known.difference(&seen) {
                 take(Change::Gone(gone.clone()));
             }
             *known = seen;
@@ -180,7 +180,7 @@ async fn list<T: Watched>(
 async fn follow<T: Watched>(
     watcher: &Watcher,
     mut from: String,
-    known: &mut HashMap<Key, ()>,
+    known: &mut HashSet<Key>,
     take: &mut impl FnMut(Change<T>),
 ) {
     let mut failures = 0;
@@ -201,7 +201,7 @@ async fn follow<T: Watched>(
 async fn stream<T: Watched>(
     watcher: &Watcher,
     from: &mut String,
-    known: &mut HashMap<Key, ()>,
+    known: &mut HashSet<Key>,
     take: &mut impl FnMut(Change<T>),
 ) -> Result<Ended, ApiError> {
     let Selection { path, query, .. } = &watcher.selection;
@@ -240,7 +240,7 @@ async fn stream<T: Watched>(
 fn one<T: Watched>(
     line: &Line<'_>,
     resource: &str,
-    (from, known): (&mut String, &mut HashMap<Key, ()>),
+    (from, known): (&mut String, &mut HashSet<Key>),
     take: &mut impl FnMut(Change<T>),
 ) -> Option<Ended> {
     let bare: Bare = serde_json::from_str(line.object.get()).unwrap_or_default();
@@ -258,7 +258,7 @@ fn one<T: Watched>(
         }
         _ => {
             if let Some(object) = read::<T>(line.object, resource) {
-                known.insert(object.key(), ());
+                known.insert(object.key());
                 take(Change::Applied(object));
             }
         }

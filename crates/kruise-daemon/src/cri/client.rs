@@ -64,6 +64,14 @@ pub struct Container {
     pub annotations: HashMap<String, String>,
 }
 
+/// How much of a container's status is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    Plain,
+    /// With what the runtime knows besides: some keep the process there.
+    Verbose,
+}
+
 /// What only status tells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Details {
@@ -169,8 +177,9 @@ impl Cri {
         Ok(all)
     }
 
-    pub async fn details(&self, id: &str, verbose: bool) -> Result<Details, CriError> {
+    pub async fn details(&self, id: &str, detail: Detail) -> Result<Details, CriError> {
         let mut client = self.runtime.clone();
+        let verbose = detail == Detail::Verbose;
         let request = ContainerStatusRequest { container_id: id.to_owned(), verbose };
         let call = async move { client.container_status(request).await };
         let ContainerStatusResponse { status, info } = self.call("ContainerStatus", WITHIN, call).await?;

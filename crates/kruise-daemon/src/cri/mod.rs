@@ -9,7 +9,7 @@ mod runtimes;
 
 use std::fmt;
 
-pub use client::{Container, Cri, CriError};
+pub use client::{Container, Cri, CriError, Detail};
 pub use find::SocketPlaces;
 pub use runtimes::{Runtimes, RuntimesHealth};
 

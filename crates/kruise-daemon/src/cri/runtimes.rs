@@ -134,7 +134,7 @@ impl Runtimes {
             Ok(cri) => {
                 tracing::info!(path = %path.display(), runtime = cri.name, "container runtime found");
                 let order = self.places.all();
-                let place = |path: &PathBuf| order.iter().position(|one| one == path);
+                let place = |of: &PathBuf| order.iter().position(|one| one == of);
                 let mut known = self.lock();
                 known.push(Known { cri: Arc::new(cri), silent: 0 });
                 known.sort_by_key(|one| place(&one.cri.path));

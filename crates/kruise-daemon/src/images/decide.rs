@@ -112,12 +112,18 @@ pub fn patch(before: &NodeImageStatus, after: &NodeImageStatus) -> Option<Value>
     for (name, image) in new.iter().filter(|(name, image)| old.get(*name) != Some(*image)) {
         images.insert(name.clone(), json!({"tags": image.tags}));
     }
-    let mut status = json!({
-        "desired": after.desired, "waiting": after.waiting, "pulling": after.pulling,
-        "succeeded": after.succeeded, "failed": after.failed, "firstSyncStatus": null,
-    });
+    let mut status = serde_json::Map::new();
+    let counts = [
+        ("desired", Some(after.desired)),
+        ("waiting", after.waiting),
+        ("pulling", after.pulling),
+        ("succeeded", after.succeeded),
+        ("failed", after.failed),
+        ("firstSyncStatus", None),
+    ];
+    status.extend(counts.map(|(name, count)| (name.to_owned(), json!(count))));
     if !images.is_empty() {
-        status["imageStatuses"] = Value::Object(images);
+        status.insert("imageStatuses".to_owned(), Value::Object(images));
     }
     Some(json!({"status": status}))
 }
@@ -165,8 +171,8 @@ mod tests {
 
         let status = reporting("nginx", vec![is("1", 0, SUCCEEDED), is("2", 2, FAILED)]);
         assert_eq!(changes(&wanted, &status, &none).start, [tag("nginx", "2")], "its version is new");
-        let status = reporting("nginx", vec![is("1", 0, PULLING), is("2", 3, FAILED)]);
-        assert_eq!(changes(&wanted, &status, &none).start, [tag("nginx", "1")], "the agent was restarted");
+        let restarted = reporting("nginx", vec![is("1", 0, PULLING), is("2", 3, FAILED)]);
+        assert_eq!(changes(&wanted, &restarted, &none).start, [tag("nginx", "1")], "the agent was restarted");
     }
 
     #[test]

@@ -47,7 +47,8 @@ struct Config {
 struct Auth {
     username: String,
     password: String,
-    auth: String,
+    #[serde(rename = "auth")]
+    encoded: String,
 }
 
 impl Keyring {
@@ -95,11 +96,11 @@ impl Keyring {
 
 impl Auth {
     fn credential(self) -> Result<Credential, Unreadable> {
-        if self.auth.is_empty() {
+        if self.encoded.is_empty() {
             return Ok(Credential { username: self.username, password: self.password });
         }
         let bad = || Unreadable("auth is not base64 of user:password".to_owned());
-        let trimmed = self.auth.trim_end_matches(['\0', '\n', '\r']);
+        let trimmed = self.encoded.trim_end_matches(['\0', '\n', '\r']);
         let text = STANDARD.decode(trimmed).map_err(|_| bad())?;
         let text = String::from_utf8(text).map_err(|_| bad())?;
         let (username, password) = text.split_once(':').ok_or_else(bad)?;
@@ -202,7 +203,7 @@ mod tests {
     fn np_7_docker_hub_falls_back_to_the_key_of_its_tools() {
         let keyring = with(&[("https://index.docker.io/v1/", "hub")]);
         assert_eq!(names(&keyring, "docker.io/library/nginx"), ["hub"]);
-        let keyring = with(&[("https://index.docker.io/v1/", "hub"), ("docker.io", "own")]);
-        assert_eq!(names(&keyring, "docker.io/library/nginx"), ["own"]);
+        let both = with(&[("https://index.docker.io/v1/", "hub"), ("docker.io", "own")]);
+        assert_eq!(names(&both, "docker.io/library/nginx"), ["own"]);
     }
 }

@@ -67,13 +67,18 @@ struct Login {
     password: String,
 }
 
+/// Logins by registry.
+type Logins = BTreeMap<String, Login>;
+/// By plugin and cache key, until they expire.
+type Cache = HashMap<(String, String), (Instant, Logins)>;
+
 /// All plugins of the node.
 #[derive(Debug, Default)]
 pub struct Plugins {
     folder: PathBuf,
     providers: Vec<Provider>,
     /// Answers by plugin and cache key, until they expire.
-    cache: Mutex<HashMap<(String, String), (Instant, BTreeMap<String, Login>)>>,
+    cache: Mutex<Cache>,
 }
 
 /// Why plugins are not used; the agent works without them (DP-2).
@@ -125,7 +130,7 @@ impl Plugins {
         }
     }
 
-    fn cached(&self, provider: &Provider, image: &str) -> Option<BTreeMap<String, Login>> {
+    fn cached(&self, provider: &Provider, image: &str) -> Option<Logins> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         cache.retain(|_, (until, _)| now < *until);
@@ -135,7 +140,7 @@ impl Plugins {
         })
     }
 
-    async fn ask(&self, provider: &Provider, image: &str) -> Result<BTreeMap<String, Login>, String> {
+    async fn ask(&self, provider: &Provider, image: &str) -> Result<Logins, String> {
         let request =
             json!({"apiVersion": provider.api_version, "kind": "CredentialProviderRequest", "image": image});
         let path = self.folder.join(&provider.name);

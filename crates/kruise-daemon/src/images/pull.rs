@@ -197,9 +197,9 @@ fn of_files() -> Keyring {
     {
         tracing::warn!(%error, "config.json of the node is ignored");
     }
-    let folders = [PathBuf::from("/var/lib/kubelet"), home, PathBuf::from("/")];
+    let older = [PathBuf::from("/var/lib/kubelet"), home, PathBuf::from("/")];
     if let Some(text) =
-        folders.iter().find_map(|folder| std::fs::read_to_string(folder.join(".dockercfg")).ok())
+        older.iter().find_map(|folder| std::fs::read_to_string(folder.join(".dockercfg")).ok())
         && let Err(error) = keyring.add_cfg(&text)
     {
         tracing::warn!(%error, ".dockercfg of the node is ignored");

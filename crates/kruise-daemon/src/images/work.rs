@@ -15,7 +15,7 @@ use super::decide::{self, FAILED, PULLING, SUCCEEDED, Tag, WAITING};
 use super::pull::{Job, Pulling};
 use crate::api::{About, Api, ApiError, Change, Key, PatchKind, Recorder, Severity, Watched};
 use crate::clock;
-use crate::metrics::Metrics;
+use crate::metrics::{Ended, Metrics};
 
 /// Status writes: so many at once, and then one in this time (NP-12).
 const BURST: u32 = 5;
@@ -43,7 +43,7 @@ impl Watched for NodeImage {
 pub enum Heard {
     NodeImage(Box<Change<NodeImage>>),
     /// A pull says where it stands.
-    Tag(Tag, i64, ImageTagStatus),
+    Tag(Tag, i64, Box<ImageTagStatus>),
 }
 
 /// Everything that the loop and its pulls share.
@@ -133,9 +133,9 @@ impl Puller {
                 biased;
                 heard = receiver.recv() => {
                     let Some(heard) = heard else { return };
-                    self.take(&mut state, heard);
+                    Self::take(&mut state, heard);
                     while let Ok(more) = receiver.try_recv() {
-                        self.take(&mut state, more);
+                        Self::take(&mut state, more);
                     }
                     self.settle(&mut state);
                 }
@@ -145,7 +145,7 @@ impl Puller {
         }
     }
 
-    fn take(&self, state: &mut State, heard: Heard) {
+    fn take(state: &mut State, heard: Heard) {
         match heard {
             Heard::NodeImage(change) => match *change {
                 Change::Applied(object) => state.object = Some(object),
@@ -153,7 +153,7 @@ impl Puller {
             },
             Heard::Tag(tag, version, status) => {
                 if state.known.get(&tag) == Some(&version) {
-                    state.here.insert(tag, status);
+                    state.here.insert(tag, *status);
                 }
             }
         }
@@ -200,12 +200,12 @@ impl Puller {
         status.start_time = Some(clock::now().into());
         self.say(&job, status.clone());
         let result = self.pulling.run(&job).await;
-        self.metrics.pulled(began.elapsed(), result.is_ok());
+        self.metrics.pulled(began.elapsed(), Ended::of(&result));
         status.completion_time = Some(clock::now().into());
         let text = format!("Image {}:{}", job.reference.name, job.reference.tag);
         match result {
             Ok(id) => {
-                status.phase = SUCCEEDED.to_owned();
+                SUCCEEDED.clone_into(&mut status.phase);
                 status.progress = Some(100);
                 status.image_id = id.map(|id| format!("{}@{id}", job.reference.name));
                 let took = began.elapsed().as_secs_f64();
@@ -213,7 +213,7 @@ impl Puller {
                 self.events.tell(about, Severity::Normal, PULL_IMAGE_SUCCEED, &text);
             }
             Err(error) => {
-                status.phase = FAILED.to_owned();
+                FAILED.clone_into(&mut status.phase);
                 let text = format!("{text} {error}");
                 for owner in job.tag.owner_references.iter().flatten() {
                     self.events.tell(of_owner(owner), Severity::Warning, PULL_IMAGE_FAILED, &text);
@@ -228,7 +228,7 @@ impl Puller {
     fn say(&self, job: &Job, status: ImageTagStatus) {
         let tag = (job.reference.name.clone(), job.reference.tag.clone());
         // The receiver lives as long as the process.
-        let _closing = self.sender.send(Heard::Tag(tag, decide::version(&job.tag), status));
+        let _closing = self.sender.send(Heard::Tag(tag, decide::version(&job.tag), Box::new(status)));
     }
 
     fn about(&self, object: &NodeImage) -> About {

@@ -10,7 +10,7 @@ use crate::cri::{Cri, CriError};
 use crate::http_get::{self, Get, Scheme, Trust};
 
 /// How long an HTTP hook may take at most; the grace period usually ends it before.
-const HTTP_MAX: Duration = Duration::from_mins(60);
+const HTTP_MAX: Duration = Duration::from_hours(1);
 
 /// What is done before a container is stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,8 +147,8 @@ mod tests {
 
         let get = request(&action(r#"{"port":"http","path":"/bye"}"#), &ports, "10.0.0.7").unwrap();
         assert_eq!((get.host.as_str(), get.port, get.path.as_str()), ("10.0.0.7", 8_080, "/bye"));
-        let get = request(&action(r#"{"port":"81","host":"other"}"#), &ports, "10.0.0.7").unwrap();
-        assert_eq!((get.host.as_str(), get.port), ("other", 81));
+        let other = request(&action(r#"{"port":"81","host":"other"}"#), &ports, "10.0.0.7").unwrap();
+        assert_eq!((other.host.as_str(), other.port), ("other", 81));
         for odd in [r#"{"port":"what"}"#, r#"{"port":0}"#, r#"{"port":70000}"#] {
             assert!(request(&action(odd), &ports, "10.0.0.7").is_err(), "{odd}");
         }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::plan::{self, Target};
 use crate::api::{About, Recorder, Severity};
 use crate::cri::{Cri, CriError};
-use crate::metrics::Metrics;
+use crate::metrics::{Ended, Metrics};
 
 /// Stops containers on behalf of one loop.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Killer {
         }
         let left = plan::remaining(target.grace, began.elapsed());
         let stopped = cri.stop(&target.id.id, left).await;
-        self.metrics.killed(self.by, stopped.is_ok());
+        self.metrics.killed(self.by, Ended::of(&stopped));
         tracing::info!(
             pod = %format!("{}/{}", target.pod.namespace, target.pod.name), container = target.container,
             id = %target.id, grace = left, by = self.by, error = ?stopped.as_ref().err(), "container stopped"

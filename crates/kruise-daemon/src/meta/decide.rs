@@ -193,8 +193,8 @@ mod tests {
     }
 
     fn found(value: &str) -> BTreeMap<String, Environment> {
-        let environment = |value: &str| [("V".to_owned(), value.to_owned())].into();
-        [("main".to_owned(), environment(value)), ("car".to_owned(), Environment::new())].into()
+        let environment = [("V".to_owned(), value.to_owned())].into();
+        [("main".to_owned(), environment), ("car".to_owned(), Environment::new())].into()
     }
 
     fn reported(pod: &Pod, value: &str) -> RuntimeMeta {

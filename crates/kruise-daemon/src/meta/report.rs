@@ -10,7 +10,7 @@ use serde_json::json;
 use super::decide::{self, Environments, RuntimeMeta, Seen};
 use super::restart::Restarter;
 use crate::api::{Api, ApiError, Change, Key, PatchKind, Watched};
-use crate::cri::{ContainerId, Cri, CriError, Runtimes};
+use crate::cri::{ContainerId, Cri, CriError, Detail, Runtimes};
 use crate::environment::{self, Environment};
 use crate::pod::Pod;
 use crate::random;
@@ -145,8 +145,8 @@ impl Reporter {
             self.write(pod, &meta).await?;
         }
         if self.environments == Environments::Compared {
-            for id in decide::to_restart(pod, &meta, &seen) {
-                self.restarter.add(&pod.key(), &id);
+            for old_one in decide::to_restart(pod, &meta, &seen) {
+                self.restarter.add(&pod.key(), &old_one);
             }
         }
         Ok(looked)
@@ -159,7 +159,7 @@ impl Reporter {
             if seen.contains_key(&name) {
                 continue;
             }
-            let image = match cri.details(&container.id, false).await {
+            let image = match cri.details(&container.id, Detail::Plain).await {
                 Ok(details) => details.image,
                 Err(CriError::NotFound { .. }) => continue,
                 Err(error) => return Err(error),
@@ -188,7 +188,7 @@ impl Reporter {
             Ok(written) => {
                 let mut state = self.lock();
                 if let Some(known) = state.pods.get_mut(&(namespace, name)) {
-                    let number = |pod: &Pod| pod.version().parse::<u64>().unwrap_or(0);
+                    let number = |one: &Pod| one.version().parse::<u64>().unwrap_or(0);
                     if known.metadata.meta.uid == written.metadata.meta.uid
                         && number(known) < number(&written)
                     {
@@ -238,7 +238,7 @@ async fn environments(
 
 /// From the runtime, or from the process; no program in the container is needed unless both are silent (problem 3).
 async fn environment_of(cri: &Cri, id: &str) -> Option<Environment> {
-    let details = cri.details(id, true).await.ok()?;
+    let details = cri.details(id, Detail::Verbose).await.ok()?;
     if let Some(environment) = details.info.values().find_map(|text| environment::of_verbose(text)) {
         return Some(environment);
     }

@@ -100,16 +100,16 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_secs(1);
 
-    fn ran(code: i32, out: &str, err: &str) -> Result<ExecSyncResponse, CriError> {
-        Ok(ExecSyncResponse { exit_code: code, stdout: out.into(), stderr: err.into() })
+    fn ran(code: i32, out: &str, err: &str) -> ExecSyncResponse {
+        ExecSyncResponse { exit_code: code, stdout: out.into(), stderr: err.into() }
     }
 
     #[test]
     fn pb_5_exit_code_decides_and_a_runtime_error_says_nothing() {
         let call = "ExecSync";
         for (answer, expected) in [
-            (ran(0, "out", "err"), Some((State::Succeeded, "out"))),
-            (ran(3, "out", "err"), Some((State::Failed, "err"))),
+            (Ok(ran(0, "out", "err")), Some((State::Succeeded, "out"))),
+            (Ok(ran(3, "out", "err")), Some((State::Failed, "err"))),
             (Err(CriError::DeadlineExceeded { message: "late".into() }), Some((State::Failed, "late"))),
             (
                 Err(CriError::TimedOut { call, within: WITHIN }),
@@ -121,7 +121,7 @@ mod tests {
             let said = exec_said(answer, WITHIN);
             assert_eq!(said.as_ref().map(|(state, text)| (*state, text.as_str())), expected);
         }
-        let (_, text) = exec_said(ran(0, &"x".repeat(20 << 10), ""), WITHIN).unwrap();
+        let (_, text) = exec_said(Ok(ran(0, &"x".repeat(20 << 10), "")), WITHIN).unwrap();
         assert_eq!(text.len(), BODY_MAX);
     }
 
@@ -129,7 +129,7 @@ mod tests {
     async fn pb_6_connection_is_success_and_a_closed_port_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let action = |port: serde_json::Value| serde_json::from_value(json!({"port": port})).unwrap();
+        let action = |to: serde_json::Value| serde_json::from_value(json!({"port": to})).unwrap();
         let said = connect(&action(json!(port)), "127.0.0.1", WITHIN).await;
         assert_eq!(said, Some((State::Succeeded, String::new())));
         drop(listener);

@@ -354,13 +354,13 @@ mod tests {
         assert_eq!((states[0].state.as_str(), states[1].state.as_str()), ("Succeeded", "Failed"));
 
         let later = [(key("m#a"), outcome(State::Succeeded, "other", 9))].into();
-        let (second, changes) = status(&spec(&["m#a"]), &first, &later, at(9));
-        assert!(changes.is_empty(), "problem 10: only a changed state is told");
-        let states = second.pod_probe_statuses.unwrap()[0].probe_states.clone().unwrap();
-        assert_eq!(states.len(), 1, "the other is not wanted any more");
-        assert_eq!(states[0].last_transition_time, Some(at(5).into()));
+        let (second, later_changes) = status(&spec(&["m#a"]), &first, &later, at(9));
+        assert!(later_changes.is_empty(), "problem 10: only a changed state is told");
+        let left = second.pod_probe_statuses.unwrap()[0].probe_states.clone().unwrap();
+        assert_eq!(left.len(), 1, "the other is not wanted any more");
+        assert_eq!(left[0].last_transition_time, Some(at(5).into()));
         assert_eq!(
-            (states[0].last_probe_time.clone(), states[0].message.as_deref()),
+            (left[0].last_probe_time.clone(), left[0].message.as_deref()),
             (Some(at(9).into()), Some("other"))
         );
 

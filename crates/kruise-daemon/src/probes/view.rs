@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::cri::{Container, Cri, CriError, Runtimes};
+use crate::cri::{Container, Cri, CriError, Detail, Runtimes};
 
 /// How old the list may be.
 const FRESH: Duration = Duration::from_millis(900);
@@ -54,7 +54,7 @@ impl View {
         let started_at = match state.started.get(&id) {
             Some(at) => Some(*at),
             None if is_running => {
-                let at = cri.details(&id, false).await?.started_at;
+                let at = cri.details(&id, Detail::Plain).await?.started_at;
                 if let Some(at) = at {
                     state.started.insert(id.clone(), at);
                 }

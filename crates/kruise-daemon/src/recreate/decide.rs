@@ -166,7 +166,7 @@ fn state(
     if one.has_exited {
         return made(RecreatePhase::Recreating, None, was_killed);
     }
-    let is_forced = strategy(request).and_then(|one| one.force_recreate).unwrap_or(false);
+    let is_forced = strategy(request).and_then(|how| how.force_recreate).unwrap_or(false);
     if is_forced && !was_killed {
         return made(RecreatePhase::Pending, None, false);
     }
@@ -262,7 +262,7 @@ pub fn step(request: &ContainerRecreateRequest, seen: &BTreeMap<String, Seen>, n
             RecreatePhase::Pending | RecreatePhase::Completed | RecreatePhase::Other(_) => {
                 let Some(one) = seen.get(&container.name) else { break };
                 let target = Box::new(target(request, container, one));
-                let is_forced = strategy(request).and_then(|one| one.force_recreate).unwrap_or(false);
+                let is_forced = strategy(request).and_then(|how| how.force_recreate).unwrap_or(false);
                 return Step::Stop { index, target, states: walked, is_forced };
             }
         }

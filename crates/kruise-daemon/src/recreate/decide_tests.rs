@@ -9,6 +9,7 @@ fn now() -> Timestamp {
 }
 
 /// A request for containers `a` and `b`, with this strategy and status.
+#[expect(clippy::needless_pass_by_value, reason = "fixtures are made on the spot")]
 fn request(strategy: Value, status: Value) -> ContainerRecreateRequest {
     let container = |name: &str| json!({"name": name, "statusContext": {"containerID": format!("containerd://{name}0"), "restartCount": 0}});
     serde_json::from_value(json!({
@@ -42,9 +43,10 @@ fn both() -> BTreeMap<String, Seen> {
     seen(&[("a", "a0"), ("b", "b0")])
 }
 
-fn state(name: &str, phase: &str, is_killed: bool) -> Value {
-    let mut state = json!({"name": name, "phase": phase});
-    if is_killed {
+/// A state as it is written; with `!` at the end of the phase, the container was killed.
+fn state(name: &str, phase: &str) -> Value {
+    let mut state = json!({"name": name, "phase": phase.trim_end_matches('!')});
+    if phase.ends_with('!') {
         state["isKilled"] = json!(true);
     }
     state
@@ -74,10 +76,10 @@ fn cd_2_recreating_before_pending_before_new_and_the_oldest_first() {
     assert_eq!(picked.next.unwrap().metadata.name.as_deref(), Some("new"));
     assert_eq!(picked.to_pending.len(), 1);
 
-    let all = [named("new", "", "01"), named("waits", "Pending", "02"), named("runs", "Recreating", "03")];
-    let picked = pick(&all);
-    assert_eq!(picked.next.unwrap().metadata.name.as_deref(), Some("runs"));
-    let names: Vec<_> = picked.to_pending.iter().map(|one| one.metadata.name.as_deref().unwrap()).collect();
+    let three = [named("new", "", "01"), named("waits", "Pending", "02"), named("runs", "Recreating", "03")];
+    let running = pick(&three);
+    assert_eq!(running.next.unwrap().metadata.name.as_deref(), Some("runs"));
+    let names: Vec<_> = running.to_pending.iter().map(|one| one.metadata.name.as_deref().unwrap()).collect();
     assert_eq!(names, ["new"], "one that waits already is not written again");
 }
 
@@ -88,8 +90,8 @@ fn crr_7_1_waiting_request_is_next_when_the_one_before_is_over() {
     assert_eq!(pick(&all).next.unwrap().metadata.name.as_deref(), Some("waits"));
     let mut deleting = named("deleting", "Recreating", "00");
     deleting.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
-    let all = [deleting, named("waits", "Pending", "01")];
-    assert_eq!(pick(&all).next.unwrap().metadata.name.as_deref(), Some("waits"));
+    let two = [deleting, named("waits", "Pending", "01")];
+    assert_eq!(pick(&two).next.unwrap().metadata.name.as_deref(), Some("waits"));
     assert_eq!(pick(&[]).next, None);
 }
 
@@ -104,8 +106,8 @@ fn cd_4_waits_until_the_pod_has_been_unready_for_long_enough() {
     assert_eq!(unready_left(&request(grace.clone(), json!({"phase": ""})), now()), Err(NotUnready));
     let left = unready_left(&request(grace.clone(), since("2026-01-01T00:09:58Z")), now()).unwrap();
     assert_eq!(left, SignedDuration::from_millis(3_100));
-    let left = unready_left(&request(grace, since("2026-01-01T00:00:00Z")), now()).unwrap();
-    assert_eq!(left, SignedDuration::ZERO);
+    let long_ago = unready_left(&request(grace, since("2026-01-01T00:00:00Z")), now()).unwrap();
+    assert_eq!(long_ago, SignedDuration::ZERO);
 }
 
 #[test]
@@ -138,15 +140,15 @@ fn cd_7_state_of_a_container() {
         (plain(json!([])), seen(&[("a", "a0!")]), "Recreating", "it has exited"),
         (forced(json!([])), seen(&[("a", "a1")]), "Pending", "forced, although it restarted by itself"),
         (
-            forced(json!([state("a", "Recreating", true)])),
+            forced(json!([state("a", "Recreating!")])),
             seen(&[("a", "a1")]),
             "Recreating",
             "forced and stopped",
         ),
         (plain(json!([])), seen(&[("a", "a1")]), "Recreating", "it restarted by itself"),
         (plain(json!([])), seen(&[("a", "a0")]), "Pending", "not touched yet"),
-        (plain(json!([state("a", "Succeeded", true)])), seen(&[]), "Succeeded", "final"),
-        (plain(json!([state("a", "Failed", false)])), seen(&[("a", "a1")]), "Failed", "final"),
+        (plain(json!([state("a", "Succeeded!")])), seen(&[]), "Succeeded", "final"),
+        (plain(json!([state("a", "Failed")])), seen(&[("a", "a1")]), "Failed", "final"),
     ] {
         let states = states(&request, &seen, now());
         assert_eq!(states[0].phase.as_str(), expected, "{why}");
@@ -195,7 +197,7 @@ fn cd_8_cd_9_one_stop_per_pass_and_states_are_written_first() {
 
 #[test]
 fn cd_9_ordered_waits_for_the_one_before() {
-    let states = json!([state("a", "Recreating", true), state("b", "Pending", false)]);
+    let states = json!([state("a", "Recreating!"), state("b", "Pending")]);
     let mut request = request(
         json!({"orderedRecreate": true}),
         json!({"phase": "Recreating", "containerRecreateStates": states}),
@@ -214,8 +216,8 @@ fn cd_9_ordered_waits_for_the_one_before() {
 #[test]
 fn cd_10_failed_stop_ends_or_goes_on_as_the_policy_says() {
     let states = vec![
-        serde_json::from_value(state("a", "Pending", false)).unwrap(),
-        serde_json::from_value(state("b", "Pending", false)).unwrap(),
+        serde_json::from_value(state("a", "Pending")).unwrap(),
+        serde_json::from_value(state("b", "Pending")).unwrap(),
     ];
     let failed = after_stop(states, 0, Err("no such container".to_owned()));
     assert_eq!(failed[0].message.as_deref(), Some("kill container error: no such container"));
@@ -232,11 +234,11 @@ fn cd_10_failed_stop_ends_or_goes_on_as_the_policy_says() {
 
 #[test]
 fn cd_11_all_done_completes_and_the_rest_is_looked_at_again() {
-    let done = json!([state("a", "Succeeded", true), state("b", "Succeeded", true)]);
+    let done = json!([state("a", "Succeeded!"), state("b", "Succeeded!")]);
     let over = request(json!({}), json!({"phase": "Recreating", "containerRecreateStates": done}));
     assert_eq!(step(&over, &both(), now()), Step::Complete);
 
-    let running = json!([state("a", "Recreating", true), state("b", "Recreating", true)]);
+    let running = json!([state("a", "Recreating!"), state("b", "Recreating!")]);
     let waits = request(
         json!({"minStartedSeconds": 5}),
         json!({"phase": "Recreating", "containerRecreateStates": running}),

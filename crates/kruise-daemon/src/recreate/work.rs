@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::decide::{self, NotUnready, Seen, Step};
 use crate::api::{Api, ApiError, Change, Key, PatchKind, Watched};
 use crate::clock;
-use crate::cri::{ContainerId, Cri, CriError, Runtimes};
+use crate::cri::{ContainerId, Cri, CriError, Detail, Runtimes};
 use crate::kill::Killer;
 use crate::random;
 
@@ -294,7 +294,7 @@ async fn look(cri: &Cri, request: &ContainerRecreateRequest) -> Result<BTreeMap<
         if !is_named || seen.contains_key(&name) {
             continue;
         }
-        let started_at = match cri.details(&container.id, false).await {
+        let started_at = match cri.details(&container.id, Detail::Plain).await {
             Ok(details) => details.started_at,
             // It went between the two questions: the next look finds the new one.
             Err(CriError::NotFound { .. }) => continue,

@@ -107,9 +107,9 @@ impl Runtime {
         // A runtime that starts removes the socket of the one before.
         let _absent = std::fs::remove_file(path);
         let listener = UnixListener::bind(path).unwrap();
-        let incoming = futures::stream::unfold(listener, async |listener| {
-            let accepted = listener.accept().await.map(|(stream, _)| stream);
-            Some((accepted, listener))
+        let incoming = futures::stream::unfold(listener, async |open| {
+            let accepted = open.accept().await.map(|(stream, _)| stream);
+            Some((accepted, open))
         });
         let router = tonic::transport::Server::builder()
             .add_service(RuntimeServiceServer::new(self.clone()))

@@ -24,6 +24,14 @@ struct Shared {
     changes: broadcast::Sender<(String, String)>,
 }
 
+/// Whether anybody answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Service {
+    #[default]
+    Up,
+    Down,
+}
+
 #[derive(Default)]
 struct State {
     /// Objects by path, without `/status`.
@@ -32,7 +40,7 @@ struct State {
     /// Every write: path and body.
     writes: Vec<(String, Value)>,
     requests: Vec<String>,
-    is_down: bool,
+    service: Service,
 }
 
 fn merge(into: &mut Value, patch: &Value) {
@@ -49,7 +57,9 @@ fn merge(into: &mut Value, patch: &Value) {
                 }
             }
         }
-        other => *into = other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            *into = patch.clone();
+        }
     }
 }
 
@@ -118,8 +128,8 @@ impl Server {
         self.0.state.lock().unwrap().requests.clone()
     }
 
-    pub fn set_down(&self, is_down: bool) {
-        self.0.state.lock().unwrap().is_down = is_down;
+    pub fn set(&self, service: Service) {
+        self.0.state.lock().unwrap().service = service;
     }
 
     fn tell(&self, path: &str, kind: &str, object: &Value) {
@@ -136,7 +146,7 @@ impl Server {
         {
             let mut state = self.0.state.lock().unwrap();
             state.requests.push(format!("{} {path}?{query}", parts.method));
-            if state.is_down {
+            if state.service == Service::Down {
                 return Err(std::io::Error::other("no route to host"));
             }
         }

@@ -1,6 +1,4 @@
-//! The whole agent against a fake runtime and a fake API server.
-
-mod support;
+//! Each loop from the object that asks to the runtime and back.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,9 +6,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use kruise_cri::ContainerState;
 use serde_json::{Value, json};
-use support::runtime::{Fault, Runtime};
-use support::server::Server;
-use support::{NODE, agent, until};
+
+use crate::support::runtime::{Fault, Runtime};
+use crate::support::server::{Server, Service};
+use crate::support::{NODE, agent, until};
 
 const NODE_IMAGE: &str = "/apis/apps.kruise.io/v1beta1/nodeimages/node-1";
 const PROBES: &str = "/apis/apps.kruise.io/v1alpha1/nodepodprobes/node-1";
@@ -24,6 +23,7 @@ fn socket(root: &Path) -> PathBuf {
     root.join("containerd/containerd.sock")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "fixtures are made on the spot")]
 fn node_image(images: Value) -> Value {
     json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "NodeImage", "metadata": {"name": NODE, "uid": "i"},
            "spec": {"images": images}})
@@ -142,7 +142,7 @@ async fn np_3_slots_limit_pulls_and_a_waiting_tag_can_be_taken_away() {
     until("nothing is left", || (server.get(NODE_IMAGE)["status"]["desired"] == 0).then_some(())).await;
     runtime.with(|world| world.faults.clear());
     server.change(NODE_IMAGE, |object| {
-        object["spec"]["images"] = json!({"other": {"tags": [tag("1", "Always")]}})
+        object["spec"]["images"] = json!({"other": {"tags": [tag("1", "Always")]}});
     });
     until("the next is pulled", || (phase(&server, "other", 0) == "Succeeded").then_some(())).await;
 
@@ -180,8 +180,9 @@ async fn cri_4_cri_10_agent_waits_for_a_runtime_and_outlives_it() {
     .await;
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "fixtures are made on the spot")]
 fn request(name: &str, ids: &[(&str, &str)], strategy: Value, status: Value) -> Value {
-    let container = |(name, id): &(&str, &str)| json!({"name": name, "statusContext": {"containerID": format!("containerd://{id}"), "restartCount": 0}});
+    let container = |(called, id): &(&str, &str)| json!({"name": called, "statusContext": {"containerID": format!("containerd://{id}"), "restartCount": 0}});
     let containers: Vec<Value> = ids.iter().map(container).collect();
     json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest",
@@ -313,14 +314,14 @@ async fn crr_7_8_forced_stop_happens_once_although_the_agent_dies() {
     assert_eq!(runtime.with(|world| world.count("StopContainer")), 1);
 }
 
-fn pod(container: &str, version: &str, updating: bool) -> Value {
+fn pod(container: &str, version: &str) -> Value {
     json!({
         "metadata": {"name": "p", "namespace": "n", "uid": "u", "labels": {"v": version}, "annotations": {},
                      "ownerReferences": [{"apiVersion": "apps.kruise.io/v1alpha1", "controller": true}]},
         "spec": {"nodeName": NODE, "containers": [{"name": "main", "image": "app:1",
                  "env": [{"name": "V", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['v']"}}}]}]},
         "status": {"containerStatuses": [{"name": "main", "containerID": format!("containerd://{container}")}],
-                   "conditions": [{"type": "InPlaceUpdateReady", "status": if updating { "False" } else { "True" }}]},
+                   "conditions": [{"type": "InPlaceUpdateReady", "status": "True"}]},
     })
 }
 
@@ -340,7 +341,7 @@ async fn cm_7_cm_9_cm_10_environment_is_reported_and_an_update_restarts_once() {
             world.start("main", 0, &["PATH=/bin", "V=1"])
         });
         let _serving = runtime.serve(&socket(sockets.path()));
-        server.put(POD, pod(&id, "1", false));
+        server.put(POD, pod(&id, "1"));
         let _agent = agent(&server, sockets.path(), -1);
         let first = until("a report", || reported(&server)).await;
         let entry = &first["containers"][0];
@@ -358,7 +359,7 @@ async fn cm_7_cm_9_cm_10_environment_is_reported_and_an_update_restarts_once() {
         until("stopped", || (runtime.with(|world| world.count("StopContainer")) == 1).then_some(())).await;
         let new = runtime.with(|world| world.start("main", 1, &["V=2"]));
         server.change(POD, |pod| {
-            pod["status"]["containerStatuses"][0]["containerID"] = json!(format!("containerd://{new}"))
+            pod["status"]["containerStatuses"][0]["containerID"] = json!(format!("containerd://{new}"));
         });
         let after = until("the new report", || {
             reported(&server)
@@ -382,11 +383,11 @@ async fn pb_1_pb_4_pb_11_probes_report_what_they_see() {
     });
     let _serving = runtime.serve(&socket(sockets.path()));
     let probe = |name: &str, command: &str| json!({"name": name, "containerName": "main", "probe": {"exec": {"command": [command]}, "periodSeconds": 1}});
-    let object = json!({
+    let probes = json!({
         "apiVersion": "apps.kruise.io/v1alpha1", "kind": "NodePodProbe", "metadata": {"name": NODE},
         "spec": {"podProbes": [{"name": "p", "namespace": "n", "uid": "u", "IP": "127.0.0.1", "probes": [probe("m#a", "yes"), probe("m#b", "no")]}]},
     });
-    server.put(PROBES, object);
+    server.put(PROBES, probes);
     let _agent = agent(&server, sockets.path(), -1);
     let states = || server.get(PROBES)["status"]["podProbeStatuses"][0]["probeStates"].clone();
     let is = |index: usize, state: &str, message: &str| {
@@ -398,13 +399,13 @@ async fn pb_1_pb_4_pb_11_probes_report_what_they_see() {
     runtime.with(|world| world.commands.insert("yes".to_owned(), (0, "gate".to_owned())));
     until("a message alone changed", || is(0, "Succeeded", "gate")).await;
     server.change(PROBES, |object| {
-        object["spec"]["podProbes"][0]["probes"][1]["probe"]["exec"]["command"] = json!(["yes"])
+        object["spec"]["podProbes"][0]["probes"][1]["probe"]["exec"]["command"] = json!(["yes"]);
     });
     until("the edited check", || is(1, "Succeeded", "gate")).await;
     runtime.with(|world| world.containers[0].state = ContainerState::ContainerExited as i32);
     until("stopped", || is(0, "Failed", "Container(main) is Non-running")).await;
     server.change(PROBES, |object| {
-        object["spec"]["podProbes"][0]["probes"].as_array_mut().unwrap().truncate(1)
+        object["spec"]["podProbes"][0]["probes"].as_array_mut().unwrap().truncate(1);
     });
     until("one is left", || (states().as_array().map(Vec::len) == Some(1)).then_some(())).await;
     until("events", || (server.events("KruiseProbeFailed").len() >= 2).then_some(())).await;
@@ -416,7 +417,7 @@ async fn dp_6_agent_outlives_the_api_server() {
     let (sockets, server, runtime) = (tempfile::tempdir().unwrap(), Server::new(), Runtime::default());
     let a = runtime.with(|world| world.start("a", 0, &[]));
     let _serving = runtime.serve(&socket(sockets.path()));
-    server.set_down(true);
+    server.set(Service::Down);
     let _agent = agent(&server, sockets.path(), -1);
     until("it asks", || (server.requests().len() > 6).then_some(())).await;
     assert_eq!(runtime.with(|world| world.count("StopContainer") + world.count("PullImage")), 0);
@@ -424,7 +425,7 @@ async fn dp_6_agent_outlives_the_api_server() {
         &request_path("r"),
         request("r", &[("a", &a)], json!({"terminationGracePeriodSeconds": 1}), json!({})),
     );
-    server.set_down(false);
+    server.set(Service::Up);
     until("stopped", || (runtime.with(|world| world.count("StopContainer")) == 1).then_some(())).await;
 }
 

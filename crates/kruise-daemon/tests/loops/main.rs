@@ -1,0 +1,6 @@
+//! The whole agent against a fake runtime and a fake API server.
+
+#[cfg(test)]
+mod agent;
+#[cfg(test)]
+mod support;
