@@ -74,7 +74,7 @@ pub struct Flags {
     pub kubeconfig: String,
 
     /// Name of the node that this agent is for
-    #[arg(long, env = "NODE_NAME", default_value = "")]
+    #[arg(long, env = kruise_api::env::NODE_NAME, default_value = "")]
     pub node_name: String,
 
     /// Log level: up to 3 information, 4 details, 5 everything

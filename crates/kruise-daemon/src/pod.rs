@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kruise_api::kubernetes::status;
 use kruise_api::{annotations, conditions, env, names::APPS_GROUP};
 use serde::{Deserialize, Deserializer};
 
@@ -130,7 +131,7 @@ impl Pod {
     /// CM-9: an in-place update is under way, so a container may be stopped for it.
     pub fn is_being_updated(&self) -> bool {
         let condition = |one: &&Condition| one.r#type == conditions::IN_PLACE_UPDATE_READY;
-        self.status.conditions.iter().find(condition).is_some_and(|one| one.status == "False")
+        self.status.conditions.iter().find(condition).is_some_and(|one| one.status == status::FALSE)
     }
 
     /// An app container or an init container.

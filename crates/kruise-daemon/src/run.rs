@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use anyhow::Context;
+use kruise_api::Kind;
+use kruise_api::Resource;
 use kruise_api::apps::containerrecreaterequest::v1beta1::ContainerRecreateRequest;
 use kruise_api::apps::nodeimage::v1beta1::NodeImage;
 use kruise_api::apps::nodepodprobe::v1alpha1::NodePodProbe;
@@ -109,14 +111,14 @@ impl Agent {
         (self.api.named(component), self.events.named(component))
     }
 
-    fn own(&self, resource: &'static str, path: &str) -> Selection {
+    fn own(&self, resource: Resource) -> Selection {
         let query = format!("fieldSelector=metadata.name%3D{}", self.node);
-        Selection { resource, path: path.to_owned(), query }
+        Selection { resource: resource.plural(), path: resource.collection(""), query }
     }
 
     fn images(&mut self, pulls: PullSettings) {
         let (api, events) = self.part(component::DAEMON_IMAGEPULLER);
-        let selection = self.own("nodeimages", "/apis/apps.kruise.io/v1beta1/nodeimages");
+        let selection = self.own(NodeImage::RESOURCE);
         let watcher = self.watcher(&api, "nodeImageInformerSynced", selection);
         let pulling = Pulling::new(api.clone(), Arc::clone(&self.runtimes), pulls.plugins);
         let node = (self.node.as_str(), pulls.workers);
@@ -128,8 +130,8 @@ impl Agent {
     fn recreate(&mut self) {
         let (api, events) = self.part(component::DAEMON_CRR);
         let query = format!("labelSelector={CRR_NODE_NAME}%3D{},{CRR_ACTIVE}%3Dtrue", self.node);
-        let path = "/apis/apps.kruise.io/v1beta1/containerrecreaterequests".to_owned();
-        let selection = Selection { resource: "containerrecreaterequests", path, query };
+        let resource = ContainerRecreateRequest::RESOURCE;
+        let selection = Selection { resource: resource.plural(), path: resource.collection(""), query };
         let watcher = self.watcher(&api, "crrInformerSynced", selection);
         let killer = Killer { events, metrics: Arc::clone(&self.metrics), by: "recreate" };
         let recreator = Recreator::new(api, Arc::clone(&self.runtimes), killer);
@@ -138,7 +140,7 @@ impl Agent {
 
     fn probes(&mut self) {
         let part = self.part(component::DAEMON_PODPROBE);
-        let selection = self.own("nodepodprobes", "/apis/apps.kruise.io/v1alpha1/nodepodprobes");
+        let selection = self.own(NodePodProbe::RESOURCE);
         let watcher = self.watcher(&part.0, "nodePodProbeInformerSynced", selection);
         let view = View::new(Arc::clone(&self.runtimes));
         let prober = Prober::new(part, Arc::clone(&self.metrics), &self.node, view);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_core::chain::EventKind;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -113,8 +114,8 @@ fn object(event: &Event, namespace: &str, node: &str) -> serde_json::Value {
     let about = &event.about;
     let time = kruise_core::time::seconds(Timestamp::now());
     let severity = match event.severity {
-        Severity::Normal => "Normal",
-        Severity::Warning => "Warning",
+        Severity::Normal => EventKind::Normal,
+        Severity::Warning => EventKind::Warning,
     };
     json!({
         "apiVersion": "v1", "kind": "Event",
@@ -123,7 +124,7 @@ fn object(event: &Event, namespace: &str, node: &str) -> serde_json::Value {
             "apiVersion": about.api_version, "kind": about.kind, "namespace": about.namespace,
             "name": about.name, "uid": about.uid, "fieldPath": about.field_path,
         },
-        "type": severity, "reason": event.reason, "message": event.message, "count": 1,
+        "type": severity.text(), "reason": event.reason, "message": event.message, "count": 1,
         "firstTimestamp": time, "lastTimestamp": time,
         "source": {"component": event.component, "host": node},
         "reportingComponent": event.component, "reportingInstance": node,

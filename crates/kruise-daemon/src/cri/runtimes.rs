@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kruise_api::reasons::event::CONTAINER_RUNTIME_NOT_FOUND;
 use tokio::sync::watch;
 
 use super::client::Cri;
@@ -95,7 +96,7 @@ impl Runtimes {
                 let places = self.places.describe();
                 tracing::warn!(places, "no container runtime answers; looking again");
                 let text = format!("kruise-daemon found no container runtime that answers at {places}");
-                events.tell(About::node(&node), Severity::Warning, "ContainerRuntimeNotFound", &text);
+                events.tell(About::node(&node), Severity::Warning, CONTAINER_RUNTIME_NOT_FOUND, &text);
             }
             was_missing = is_missing;
             tokio::time::sleep(if is_missing { LOOK_FIRST } else { LOOK_LATER }).await;

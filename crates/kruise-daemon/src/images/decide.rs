@@ -7,13 +7,10 @@ use kruise_api::apps::nodeimage::v1beta1::{
 };
 use serde_json::{Value, json};
 
+pub use kruise_api::apps::nodeimage::phase::{FAILED, PULLING, SUCCEEDED, WAITING};
+
 /// A repository and a tag or digest of it.
 pub type Tag = (String, String);
-
-pub const WAITING: &str = "Waiting";
-pub const PULLING: &str = "Pulling";
-pub const SUCCEEDED: &str = "Succeeded";
-pub const FAILED: &str = "Failed";
 
 /// What changes among the pulls that run.
 #[derive(Debug, Default, PartialEq, Eq)]

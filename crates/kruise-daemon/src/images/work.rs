@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kruise_api::Kind;
 use kruise_api::apps::nodeimage::v1beta1::{ImageTagStatus, NodeImage, NodeImageStatus};
 use kruise_api::reasons::event::{PULL_IMAGE_FAILED, PULL_IMAGE_SUCCEED};
 use kruise_core::image::Reference;
@@ -251,7 +252,7 @@ impl Puller {
         if let Err(at) = state.writes.take(now) {
             return Some(at);
         }
-        let path = format!("/apis/apps.kruise.io/v1beta1/nodeimages/{}/status", self.node);
+        let path = format!("{}/status", NodeImage::RESOURCE.object("", &self.node));
         match self.api.patch::<NodeImage>(&path, PatchKind::Merge, &patch).await {
             // What the server has now is what the next change is compared with.
             Ok(written) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kruise_api::apps::nodepodprobe::state;
 use kruise_api::apps::nodepodprobe::v1alpha1::{
     ContainerProbeState, NodePodProbeSpec, NodePodProbeStatus, PodProbeStatus,
 };
@@ -42,9 +43,9 @@ pub enum State {
 impl State {
     pub fn text(self) -> &'static str {
         match self {
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-            Self::Unknown => "Unknown",
+            Self::Succeeded => state::SUCCEEDED,
+            Self::Failed => state::FAILED,
+            Self::Unknown => state::UNKNOWN,
         }
     }
 }

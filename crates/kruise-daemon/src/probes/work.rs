@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_api::Kind;
 use kruise_api::apps::nodepodprobe::v1alpha1::{NodePodProbe, NodePodProbeSpec};
 use kruise_api::reasons::event::{PROBE_FAILED, PROBE_SUCCEEDED};
 use serde_json::json;
@@ -193,7 +194,7 @@ impl Prober {
             }
             (after, changes)
         };
-        let path = format!("/apis/apps.kruise.io/v1alpha1/nodepodprobes/{}/status", self.node);
+        let path = format!("{}/status", NodePodProbe::RESOURCE.object("", &self.node));
         let body = json!({"status": {"podProbeStatuses": status.pod_probe_statuses}});
         match self.api.patch::<NodePodProbe>(&path, PatchKind::Merge, &body).await {
             Ok(written) => {

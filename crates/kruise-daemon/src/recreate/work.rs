@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kruise_api::Kind;
 use kruise_api::apps::containerrecreaterequest::v1beta1::{
     ContainerRecreateRequest, RecreatePhase, RecreateState,
 };
@@ -259,9 +260,7 @@ impl Recreator {
         status: Value,
     ) -> Result<Option<ContainerRecreateRequest>, PassError> {
         let (namespace, name) = request.key();
-        let path = format!(
-            "/apis/apps.kruise.io/v1beta1/namespaces/{namespace}/containerrecreaterequests/{name}/status"
-        );
+        let path = format!("{}/status", ContainerRecreateRequest::RESOURCE.object(&namespace, &name));
         let body = json!({"metadata": {"uid": request.metadata.uid}, "status": status});
         match self.api.patch::<ContainerRecreateRequest>(&path, PatchKind::Merge, &body).await {
             Ok(written) => {

@@ -7,14 +7,12 @@ use kruise_api::apps::containerrecreaterequest::v1beta1::{
     ContainerRecreateRequest, RecreateContainer, RecreateFailurePolicy, RecreatePhase, RecreateState,
     RecreateStrategy,
 };
-use kruise_api::conditions::PRE_RECREATE_GRACE;
+use kruise_api::conditions::{PRE_RECREATE_GRACE, STOP_ISSUED};
+use kruise_api::kubernetes::status::TRUE;
 use kruise_api::parts::StrictCondition;
 
 use crate::cri::ContainerId;
 use crate::kill::{Hook, PodOf, Port, Target, message_of};
-
-/// Condition of a request with forceRecreate: this container's stop was decided. Written before the stop, read after a crash.
-pub const STOP_ISSUED: &str = "StopIssued";
 
 /// KC with a pod made from the request: without a grace period of its own.
 const GRACE: i64 = 30;
@@ -64,11 +62,11 @@ pub fn is_over(request: &ContainerRecreateRequest) -> bool {
 
 /// CD-2: Recreating before Pending before new, the oldest first.
 pub fn pick<'a>(requests: impl IntoIterator<Item = &'a ContainerRecreateRequest>) -> Pick<'a> {
-    let weight = |request: &ContainerRecreateRequest| match phase(request) {
-        "Completed" => 0,
-        "Recreating" => 1,
-        "Pending" => 2,
-        _ => 3,
+    let weight = |request: &ContainerRecreateRequest| match RecreatePhase::from(phase(request)) {
+        RecreatePhase::Completed => 0,
+        RecreatePhase::Recreating => 1,
+        RecreatePhase::Pending => 2,
+        RecreatePhase::Succeeded | RecreatePhase::Failed | RecreatePhase::Other(_) => 3,
     };
     let mut open: Vec<_> = requests.into_iter().filter(|request| !is_over(request)).collect();
     let created =
@@ -90,7 +88,7 @@ pub fn unready_left(
         return Ok(SignedDuration::ZERO);
     };
     let conditions = request.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let is_grace = |one: &&StrictCondition| one.r#type == PRE_RECREATE_GRACE && one.status == "True";
+    let is_grace = |one: &&StrictCondition| one.r#type == PRE_RECREATE_GRACE && one.status == TRUE;
     let since = conditions.into_iter().find(is_grace).and_then(|one| one.last_transition_time.as_ref());
     let since = since.ok_or(NotUnready)?.timestamp();
     let until = since
@@ -231,7 +229,7 @@ pub fn issued(request: &ContainerRecreateRequest, target: &Target, now: Timestam
     conditions.retain(|one| one.r#type != STOP_ISSUED);
     conditions.push(StrictCondition {
         r#type: STOP_ISSUED.to_owned(),
-        status: "True".to_owned(),
+        status: TRUE.to_owned(),
         reason: STOP_ISSUED.to_owned(),
         message,
         last_transition_time: Some(now.into()),
@@ -348,5 +346,4 @@ fn target(request: &ContainerRecreateRequest, container: &RecreateContainer, see
 }
 
 #[cfg(test)]
-#[path = "decide_tests.rs"]
 mod tests;
