@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod agent;
 #[cfg(test)]
+mod process;
+#[cfg(test)]
 mod support;
