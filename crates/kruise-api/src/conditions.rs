@@ -80,6 +80,8 @@ pub const DISTRIBUTION_ORDER: [&str; 6] = [
 
 /// ContainerRecreateRequest condition. Written by the manager when the pod was made unready; read by the node agent.
 pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
+/// ContainerRecreateRequest condition. Written by the node agent before it stops a container by force: which ones; read by it after a crash.
+pub const STOP_ISSUED: &str = "StopIssued";
 
 /// User agent in the message of [`KRUISE_POD_READY`]. Written and read by lifecycle hooks.
 pub const NOT_READY_LIFECYCLE: &str = "Lifecycle";

@@ -94,6 +94,8 @@ pub mod event {
     pub const KILLING: &str = "Killing";
     /// Warning, by the node agent on pods.
     pub const FAILED_PRE_STOP_HOOK: &str = "FailedPreStopHook";
+    /// Warning, by the node agent on its node: no container runtime answers.
+    pub const CONTAINER_RUNTIME_NOT_FOUND: &str = "ContainerRuntimeNotFound";
     /// Normal, by the node agent on a NodeImage.
     pub const PULL_IMAGE_SUCCEED: &str = "PullImageSucceed";
     /// Warning, by the node agent and the NodeImage controller on jobs and NodeImages.

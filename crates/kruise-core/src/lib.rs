@@ -21,6 +21,7 @@ pub mod ephemeraljob;
 pub mod fault;
 pub mod gates;
 pub mod ids;
+pub mod image;
 pub mod inplace;
 pub mod launch;
 pub mod lifecycle;

@@ -1,0 +1,139 @@
+//! The node agent on a real node: kubelet, containerd and a registry do what they do in a cluster.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kruise_testbed::wait;
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::fixtures::{Bench, PATIENCE, is_ready, with_agent};
+
+/// A key of the template that a container reads as environment.
+const KEY: &str = "example.com/config";
+
+fn kind(version: &str, kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, kind))
+}
+
+fn container(pod: &Pod) -> &ContainerStatus {
+    &pod.status.as_ref().unwrap().container_statuses.as_ref().unwrap()[0]
+}
+
+async fn create(api: &Api<DynamicObject>, object: Value) {
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+async fn until(api: &Api<DynamicObject>, name: &str, what: &str, ok: impl Fn(&Value) -> bool) -> Value {
+    let params = ListParams::default().fields(&format!("metadata.name={name}"));
+    let seen =
+        wait::until_all_within(api, &params, what, PATIENCE, |all| all.iter().any(|one| ok(&one.data)));
+    seen.await.unwrap_or_else(|error| panic!("{error}")).pop().unwrap().data
+}
+
+/// daemon, acceptance 1 and 8: the environment comes from an annotation, the image has no shell and no `env`. A change of the
+/// template restarts the container once and completes; nobody plays the agent.
+#[tokio::test]
+async fn cm_9_environment_from_metadata_is_updated_in_place() {
+    let Some(bench) = with_agent("agent-env").await else { return };
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(bench.client.clone(), bench.namespace, &kind("v1beta1", "CloneSet"));
+    let variable = json!({"name": "CONFIG", "valueFrom": {"fieldRef": {"fieldPath": format!("metadata.annotations['{KEY}']")}}});
+    create(&api, json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}, "annotations": {KEY: "one"}},
+                "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "nginx:1.22", "env": [variable]}]},
+            },
+            "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "InPlaceOnly"}},
+        },
+    }))
+    .await;
+    let before = one_pod(&bench, "a ready pod with a report", |pod| {
+        is_ready(pod) && pod.annotations().contains_key("apps.kruise.io/runtime-containers-meta")
+    })
+    .await;
+
+    let patch = json!({"spec": {"template": {"metadata": {"annotations": {KEY: "two"}}}}});
+    api.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+
+    until(&api, "web", "the update to complete", |set| {
+        set["status"]["updatedAvailableReplicas"] == 1 && set["status"]["observedGeneration"] == 2
+    })
+    .await;
+    let after = one_pod(&bench, "the updated pod", is_ready).await;
+    assert_eq!(after.uid(), before.uid());
+    assert_ne!(container(&after).container_id, container(&before).container_id);
+    assert_eq!(container(&after).restart_count, 1, "once, and not again");
+}
+
+async fn one_pod(bench: &Bench, what: &str, ok: impl Fn(&Pod) -> bool) -> Pod {
+    let params = ListParams::default().labels("app=web");
+    let pods = bench.pods();
+    let seen =
+        wait::until_all_within(&pods, &params, what, PATIENCE, |pods| matches!(pods, [pod] if ok(pod)));
+    seen.await.unwrap_or_else(|error| panic!("{error}")).pop().unwrap()
+}
+
+/// CRR, acceptance 1 without the manager's part, which the test plays: the identity of the container, and the snapshot.
+#[tokio::test]
+async fn cd_9_request_restarts_a_container() {
+    let Some(bench) = with_agent("agent-recreate").await else { return };
+    bench.run("web", "nginx:1.22", bench.node(1)).await;
+    let before = bench.until_ready("web").await;
+    let api: Api<DynamicObject> = Api::namespaced_with(
+        bench.client.clone(),
+        bench.namespace,
+        &kind("v1beta1", "ContainerRecreateRequest"),
+    );
+    let context = json!({"containerID": container(&before).container_id, "restartCount": 0});
+    create(&api, json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest",
+        "metadata": {"name": "restart", "labels": {
+            "crr.apps.kruise.io/pod-uid": before.uid(), "crr.apps.kruise.io/node-name": bench.node(1), "crr.apps.kruise.io/active": "true",
+        }},
+        "spec": {"podName": "web", "containers": [{"name": "main", "statusContext": context}], "strategy": {"terminationGracePeriodSeconds": 1}},
+    }))
+    .await;
+
+    let after =
+        bench.until("web", "a new container", |pod| is_ready(pod) && container(pod).restart_count == 1).await;
+    assert_eq!(after.uid(), before.uid());
+    let snapshot = json!({"status": {"containerStatusSnapshot": [{
+        "name": "main", "ready": true, "restartCount": 1, "containerID": container(&after).container_id,
+    }]}});
+    api.patch_status("restart", &PatchParams::default(), &Patch::Merge(snapshot)).await.unwrap();
+    let done =
+        until(&api, "restart", "the request to complete", |one| one["status"]["phase"] == "Completed").await;
+    assert_eq!(done["status"]["containerRecreateStates"][0]["phase"], "Succeeded");
+    assert_eq!(done["status"]["containerRecreateStates"][0]["isKilled"], true);
+}
+
+/// images, acceptance 13, 20: a tag that the node does not have is pulled from the registry, and reported.
+#[tokio::test]
+async fn np_5_image_is_pulled_before_a_pod_needs_it() {
+    let Some(bench) = with_agent("agent-pull").await else { return };
+    let api: Api<DynamicObject> = Api::all_with(bench.client.clone(), &kind("v1beta1", "NodeImage"));
+    let policy = json!({"ttlSecondsAfterFinished": 300, "backoffLimit": 1, "timeoutSeconds": 60});
+    let tag = |tag: &str| json!({"tag": tag, "createdAt": "2026-01-01T00:00:00Z", "imagePullPolicy": "IfNotPresent", "pullPolicy": policy});
+    create(
+        &api,
+        json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "NodeImage", "metadata": {"name": bench.node(1)},
+            "spec": {"images": {"nginx": {"tags": [tag("1.27"), tag("does-not-exist")]}}},
+        }),
+    )
+    .await;
+
+    let done = until(&api, bench.node(1), "both tags to end", |one| {
+        one["status"]["succeeded"] == 1 && one["status"]["failed"] == 1
+    })
+    .await;
+    let tags = done["status"]["imageStatuses"]["nginx"]["tags"].clone();
+    assert_eq!(tags[0]["phase"], "Succeeded");
+    assert!(tags[0]["imageID"].as_str().unwrap().starts_with("nginx@sha256:"), "{tags}");
+    assert!(bench.cluster.registry().unwrap().pulls("nginx:1.27") >= 1);
+    assert_eq!(tags[1]["phase"], "Failed");
+}
