@@ -9,7 +9,7 @@ use kruise_api::Resource;
 use kruise_api::apps::containerrecreaterequest::v1beta1::ContainerRecreateRequest;
 use kruise_api::apps::nodeimage::v1beta1::NodeImage;
 use kruise_api::apps::nodepodprobe::v1alpha1::NodePodProbe;
-use kruise_api::labels::{CRR_ACTIVE, CRR_NODE_NAME};
+use kruise_api::labels::{CRR_ACTIVE, CRR_NODE_NAME, node_value};
 use kruise_api::names::component;
 use kruise_core::gates::{Gate, Gates};
 use kube::{Client, Config};
@@ -129,7 +129,8 @@ impl Agent {
 
     fn recreate(&mut self) {
         let (api, events) = self.part(component::DAEMON_CRR);
-        let query = format!("labelSelector={CRR_NODE_NAME}%3D{},{CRR_ACTIVE}%3Dtrue", self.node);
+        let node = node_value(&self.node);
+        let query = format!("labelSelector={CRR_NODE_NAME}%3D{node},{CRR_ACTIVE}%3Dtrue");
         let resource = ContainerRecreateRequest::RESOURCE;
         let selection = Selection { resource: resource.plural(), path: resource.collection(""), query };
         let watcher = self.watcher(&api, "crrInformerSynced", selection);

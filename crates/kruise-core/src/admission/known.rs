@@ -58,11 +58,6 @@ pub enum Question {
 /// The template is good, the administrator has configured nothing, and there is no pod.
 impl Default for Live {
     fn default() -> Self {
-        Self {
-            template: Vec::new(),
-            configuration: Ok(BTreeMap::new()),
-            pod: Ok(None),
-            sidecarsets: Ok(()),
-        }
+        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()), pod: Ok(None), sidecarsets: Ok(()) }
     }
 }

@@ -38,12 +38,13 @@ fn create(request: Request, known: &Known<'_>) -> Result<Answer, Denial> {
     default(&mut object);
     freeze_labels(&mut object, &pod, known)?;
     let grace = pod.pointer("/spec/terminationGracePeriodSeconds").cloned();
-    let spec = &mut object["spec"];
-    if let (Some(strategy), Some(grace)) = (spec.get_mut("strategy").and_then(Value::as_object_mut), grace) {
+    let strategy = part(&mut object, "spec").and_then(|spec| child(spec, "strategy"));
+    if let (Some(strategy), Some(grace)) = (strategy, grace) {
         strategy.entry("terminationGracePeriodSeconds").or_insert(grace);
     }
+    let containers = object.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
     let mut names = BTreeSet::new();
-    for container in spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten() {
+    for container in containers.into_iter().flatten() {
         let name = text(container, "name").to_owned();
         if !names.insert(name.clone()) {
             return bad(format!("can not recreate {name} multi times"));
@@ -106,13 +107,24 @@ fn pod_of(object: &Value, known: &Known<'_>) -> Result<Value, Denial> {
 }
 
 fn default(object: &mut Value) {
-    let strategy = &mut object["spec"]["strategy"];
-    if strategy.is_null() {
-        *strategy = json!({});
+    let Some(strategy) = part(object, "spec").and_then(|spec| child(spec, "strategy")) else { return };
+    let policy = strategy.get("failurePolicy").and_then(Value::as_str).unwrap_or_default();
+    if policy.is_empty() {
+        strategy.insert("failurePolicy".to_owned(), json!(FAIL));
     }
-    if text(strategy, "failurePolicy").is_empty() {
-        strategy["failurePolicy"] = json!(FAIL);
+}
+
+/// A field that is an object; an absent one is empty from now on.
+fn part<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
+    child(object.as_object_mut()?, field)
+}
+
+fn child<'a>(fields: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Map<String, Value>> {
+    let value = fields.entry(field).or_insert(Value::Null);
+    if value.is_null() {
+        *value = json!({});
     }
+    value.as_object_mut()
 }
 
 /// Whatever the user has set there.
@@ -123,16 +135,17 @@ fn freeze_labels(object: &mut Value, pod: &Value, known: &Known<'_>) -> Result<(
         return bad(format!("failed to get Node {node} of the Pod: it does not exist"));
     }
     let uid = pod.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-    let metadata = &mut object["metadata"];
-    if !metadata.get("labels").is_some_and(Value::is_object) {
-        metadata["labels"] = Value::Object(Map::new());
+    let mut frozen = vec![
+        (labels::CRR_POD_UID, uid.to_owned()),
+        (labels::CRR_NODE_NAME, labels::node_value(node).into_owned()),
+        (labels::CRR_ACTIVE, "true".to_owned()),
+    ];
+    if found.is_some_and(|found| found.is_virtual()) {
+        frozen.push((labels::NODE_TYPE, labels::NODE_TYPE_VIRTUAL_KUBELET.to_owned()));
     }
-    let all = &mut metadata["labels"];
-    all[labels::CRR_POD_UID] = json!(uid);
-    all[labels::CRR_NODE_NAME] = json!(labels::node_value(node));
-    all[labels::CRR_ACTIVE] = json!("true");
-    if found.is_some_and(|node| node.is_virtual()) {
-        all[labels::NODE_TYPE] = json!(labels::NODE_TYPE_VIRTUAL_KUBELET);
+    let all = part(object, "metadata").and_then(|metadata| child(metadata, "labels"));
+    if let Some(all) = all {
+        all.extend(frozen.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))));
     }
     Ok(())
 }
@@ -163,14 +176,15 @@ fn freeze(container: &mut Value, name: &str, pod: &Value) -> Result<(), Denial> 
             "no containerID in {name} containerStatus, maybe the container has not been initialized"
         ));
     }
+    let restarts = status.get("restartCount").and_then(Value::as_i64).unwrap_or(0);
+    let Some(fields) = container.as_object_mut() else { return Ok(()) };
     if let Some(hook) = template.pointer("/lifecycle/preStop").and_then(runnable) {
         if let (true, Some(ports)) = (hook.contains_key("httpGet"), template.get("ports")) {
-            container["ports"] = ports.clone();
+            fields.insert("ports".to_owned(), ports.clone());
         }
-        container["preStop"] = Value::Object(hook);
+        fields.insert("preStop".to_owned(), Value::Object(hook));
     }
-    let restarts = status.get("restartCount").and_then(Value::as_i64).unwrap_or(0);
-    container["statusContext"] = json!({"containerID": id, "restartCount": restarts});
+    fields.insert("statusContext".to_owned(), json!({"containerID": id, "restartCount": restarts}));
     Ok(())
 }
 

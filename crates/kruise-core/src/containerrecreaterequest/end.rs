@@ -27,7 +27,7 @@ pub enum Ending {
 
 impl Ending {
     /// What the status says.
-    pub fn message(&self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             Self::PodGone => "pod has gone",
             Self::NoAgent => "daemon has not responded for a long time",
@@ -79,7 +79,7 @@ fn has_ended(spec: &Spec, pod: &PodView) -> bool {
 }
 
 /// CR-9. States of containers are the agent's.
-pub fn complete(view: &View, spec: &Spec, ending: &Ending, now: Timestamp, plan: &mut Plan) {
+pub fn complete(view: &View, spec: &Spec, ending: Ending, now: Timestamp, plan: &mut Plan) {
     let status = json!({
         "phase": RecreatePhase::Completed, "completionTime": time::seconds(now), "message": ending.message(),
     });

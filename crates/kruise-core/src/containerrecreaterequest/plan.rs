@@ -34,7 +34,7 @@ pub fn plan(view: &View, now: Timestamp) -> Plan {
     let pod = match end::due(view, spec, now) {
         Ok(pod) => pod,
         Err(ending) => {
-            end::complete(view, spec, &ending, now, &mut plan);
+            end::complete(view, spec, ending, now, &mut plan);
             return plan;
         }
     };

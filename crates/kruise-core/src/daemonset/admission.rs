@@ -105,10 +105,10 @@ impl Rules for DaemonSet {
         let kind =
             case.spec.pointer("/updateStrategy/rollingUpdate/rollingUpdateType").and_then(Value::as_str);
         let unknown = kind.filter(|kind| !kind.is_empty() && !RollingUpdateType::WORDS.contains(kind));
-        let warning = |kind: &str| {
+        let warning = |word: &str| {
             let words = RollingUpdateType::WORDS.join(" or ");
             format!(
-                "{ROLLING}.rollingUpdateType: {kind:?} is unknown and works as Standard does: use {words}"
+                "{ROLLING}.rollingUpdateType: {word:?} is unknown and works as Standard does: use {words}"
             )
         };
         unknown.map(warning).into_iter().collect()
@@ -196,7 +196,7 @@ fn amounts(rolling: &Value, faults: &mut Faults) {
 /// Whether an amount is more than nothing (V6); what cannot be read counts as more.
 fn is_set(value: Option<&Value>) -> bool {
     let present = value.filter(|value| !value.is_null());
-    present.is_some_and(|value| match Amount::read(value, Bare::Refused) {
+    present.is_some_and(|amount| match Amount::read(amount, Bare::Refused) {
         Ok(amount) => amount.of(100, Rounding::Up) > 0,
         Err(_) => true,
     })

@@ -143,8 +143,7 @@ impl Rolling {
 
 /// The template with what every pod tolerates (DS-3).
 fn tolerant(template: &Value) -> Value {
-    let spec = template.get("spec").unwrap_or(&Value::Null);
-    let tolerations = with_daemon_tolerations(spec);
+    let tolerations = with_daemon_tolerations(template.get("spec").unwrap_or(&Value::Null));
     let mut template = template.clone();
     if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
         spec.insert("tolerations".to_owned(), json!(tolerations));

@@ -162,13 +162,7 @@ impl From<Wire> for PodView {
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
         let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         let node = spec.node_name.filter(|node| !node.is_empty());
-        let sidecars: Vec<Arc<str>> = spec
-            .init_containers
-            .into_iter()
-            .flatten()
-            .filter(|one| one.restart_policy.as_deref() == Some(RESTART_ALWAYS))
-            .map(|one| one.name)
-            .collect();
+        let sidecars = native_sidecars(spec.init_containers);
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -189,12 +183,7 @@ impl From<Wire> for PodView {
             wanted_node: node.is_none().then(|| spec.affinity.and_then(Affinity::only_node)).flatten(),
             node,
             restart_policy: RestartPolicy::read(spec.restart_policy.as_deref().unwrap_or_default()),
-            init_restarts: status
-                .init_container_statuses
-                .iter()
-                .flatten()
-                .map(|one| one.restart_count)
-                .fold(0, u32::saturating_add),
+            init_restarts: restarts(status.init_container_statuses.as_deref()),
             readiness_gates: spec
                 .readiness_gates
                 .into_iter()
@@ -224,6 +213,16 @@ impl From<Wire> for PodView {
             ),
         }
     }
+}
+
+/// Names of init containers that run as long as the pod.
+fn native_sidecars(containers: Option<Vec<InitContainer>>) -> Vec<Arc<str>> {
+    let stays = |one: &InitContainer| one.restart_policy.as_deref() == Some(RESTART_ALWAYS);
+    containers.into_iter().flatten().filter(stays).map(|one| one.name).collect()
+}
+
+fn restarts(statuses: Option<&[WireStatus]>) -> u32 {
+    statuses.into_iter().flatten().map(|one| one.restart_count).fold(0, u32::saturating_add)
 }
 
 impl Affinity {

@@ -15,10 +15,10 @@ pub struct Member<'a> {
     pub pod: &'a PodView,
     /// SS-59.
     pub is_updated: bool,
-    /// SS-72: only images differ.
-    pub is_upgradable: bool,
+    /// SS-72.
+    pub difference: Difference,
     /// SS-60, of all sidecars.
-    pub is_consistent: bool,
+    pub images: Images,
     /// SS-61.
     pub is_ready: bool,
     /// The revision that it has.
@@ -26,6 +26,23 @@ pub struct Member<'a> {
     pub working: Working,
     /// Absent where they cannot be read.
     states: Option<States>,
+}
+
+/// What a pod and the set differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// At most images: they can be changed in place.
+    Images,
+    More,
+}
+
+/// What the sidecars of a pod run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Images {
+    /// What the pod says.
+    Consistent,
+    /// Still what the pod said before.
+    Changing,
 }
 
 impl<'a> Member<'a> {
@@ -42,17 +59,28 @@ impl<'a> Member<'a> {
         let mut member = Self {
             pod,
             is_updated: whole.hash == view.hashes.whole,
-            is_upgradable: without_image.hash == view.hashes.without_image,
-            is_consistent: false,
+            difference: if without_image.hash == view.hashes.without_image {
+                Difference::Images
+            } else {
+                Difference::More
+            },
+            images: Images::Changing,
             is_ready: false,
             revision: whole.controller_revision,
             working: working.unwrap_or_default(),
             states: records::states(pod.annotations.get(SIDECARSET_INPLACE_UPDATE_STATE)).ok(),
         };
         let all: BTreeSet<String> = sidecars.containers.iter().flat_map(Sidecar::pod_names).collect();
-        member.is_consistent = member.is_consistent(set, |name| all.contains(name));
+        if member.is_consistent(set, |name| all.contains(name)) {
+            member.images = Images::Consistent;
+        }
         member.is_ready = is_serving(pod) && sidecars.containers.iter().all(|one| member.is_settled(one));
         member
+    }
+
+    /// In service with the images that it should have.
+    pub fn is_good(&self) -> bool {
+        self.is_ready && self.images == Images::Consistent
     }
 
     /// SS-60, of some of its containers.

@@ -187,7 +187,12 @@ fn combine(operator: Operator, left: Term, right: Term) -> Option<Term> {
             let like = match operator {
                 Operator::Max if b > a => b,
                 Operator::Min if b < a => b,
-                _ => a,
+                Operator::Max
+                | Operator::Min
+                | Operator::Add
+                | Operator::Subtract
+                | Operator::Multiply
+                | Operator::Divide => a,
             };
             (like, a.milli(), b.milli())
         }

@@ -13,7 +13,7 @@ pub fn patched<'a>(
     let mut changed: Vec<(String, String)> = Vec::new();
     for patch in patches {
         for (key, value) in &patch.annotations {
-            let earlier = changed.iter().rev().find(|(one, _)| one == key).map(|(_, value)| value.clone());
+            let earlier = changed.iter().rev().find(|(one, _)| one == key).map(|(_, text)| text.clone());
             let current = earlier.or_else(|| there(key).map(str::to_owned));
             let wanted = match (patch.policy, current) {
                 (Patching::Unknown, _) | (Patching::Retain, Some(_)) => continue,

@@ -63,7 +63,9 @@ fn upgrade(rollout: &Rollout<'_>, plan: &mut Plan) {
             .filter_map(|member| hot_upgrade::reset(view, member, &spec.sidecars))
             .collect();
         if !resets.is_empty() {
-            resets.into_iter().for_each(|chain| plan.act(chain));
+            for chain in resets {
+                plan.act(chain);
+            }
             for member in rollout.members.iter().filter(|one| !one.is_updated) {
                 plan.hold(member.pod, reason::hot_upgrading());
             }
@@ -77,7 +79,7 @@ fn upgrade(rollout: &Rollout<'_>, plan: &mut Plan) {
 fn explain(members: &[Member<'_>], spec: &Spec, plan: &mut Plan) {
     for member in members {
         let is_settled = spec.sidecars.containers.iter().all(|one| member.is_settled(one));
-        let why = if member.is_ready && member.is_consistent {
+        let why = if member.is_good() {
             Reason::Done
         } else if !is_settled {
             reason::hot_upgrading()

@@ -53,15 +53,18 @@ impl Policy {
         let field = "resourcesPolicy.targetContainersNameRegex";
         let names = Regex::new(&pattern)
             .map_err(|_| Fault::new(field, &format!("{pattern:?} is not a regular expression")))?;
-        let formulas = |side: &str, wire: Option<ResourceFormulas>| {
-            let wire = wire.unwrap_or_default();
+        let formulas = |side: &str, texts: Option<ResourceFormulas>| {
+            let texts = texts.unwrap_or_default();
             let read = |text: Option<String>, variable: Variable| {
                 let text = text.filter(|text| !text.is_empty());
                 let at = format!("resourcesPolicy.resourcesExpr.{side}.{}", variable.name());
                 let read = text.map(|text| Formula::read(&text, variable)).transpose();
                 read.map_err(|error| Fault::new(at, &error))
             };
-            Ok(Formulas { cpu: read(wire.cpu, Variable::Cpu)?, memory: read(wire.memory, Variable::Memory)? })
+            Ok(Formulas {
+                cpu: read(texts.cpu, Variable::Cpu)?,
+                memory: read(texts.memory, Variable::Memory)?,
+            })
         };
         let limits = formulas("limits", wire.resources_expr.limits)?;
         let requests = formulas("requests", wire.resources_expr.requests)?;

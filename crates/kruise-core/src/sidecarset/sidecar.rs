@@ -148,7 +148,7 @@ impl Sidecars {
     }
 
     pub fn has_hot(&self) -> bool {
-        self.containers.iter().any(|one| one.is_hot())
+        self.containers.iter().any(Sidecar::is_hot)
     }
 }
 

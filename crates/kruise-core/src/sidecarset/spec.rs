@@ -103,14 +103,15 @@ impl Update {
         let field = |name: &str| format!("spec.updateStrategy.{name}");
         let kind = match wire.r#type {
             Some(SidecarSetUpdateType::NotUpdate) => UpdateKind::Not,
-            None | Some(SidecarSetUpdateType::RollingUpdate) => UpdateKind::Rolling,
             // A word that nobody knows upgrades nothing.
             Some(SidecarSetUpdateType::Other(word)) if !word.is_empty() => UpdateKind::Not,
-            Some(SidecarSetUpdateType::Other(_)) => UpdateKind::Rolling,
+            None | Some(SidecarSetUpdateType::RollingUpdate | SidecarSetUpdateType::Other(_)) => {
+                UpdateKind::Rolling
+            }
         };
         let selector = wire.selector.as_ref().map(Selector::of).transpose();
         let priority = wire.priority_strategy.as_ref();
-        let priority = priority.map(|wire| Priority::of(wire, &field("priorityStrategy"))).transpose()?;
+        let priority = priority.map(|one| Priority::of(one, &field("priorityStrategy"))).transpose()?;
         let scatter = wire.scatter_strategy.into_iter().flatten();
         Ok(Self {
             kind,

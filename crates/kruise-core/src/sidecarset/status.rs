@@ -17,13 +17,12 @@ use crate::workload::conditions::{Conditions, both_zero};
 /// After all steps: the conditions say why nothing moves.
 pub fn settle(view: &View, members: &[Member<'_>], latest: &str, now: Timestamp, plan: &mut Plan) {
     let count = |holds: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|one| holds(one)).count();
-    let is_good = |one: &Member<'_>| one.is_consistent && one.is_ready;
     let mut wanted = Map::new();
     wanted.insert("observedGeneration".to_owned(), json!(view.head.generation));
     wanted.insert("matchedPods".to_owned(), json!(members.len()));
     wanted.insert("updatedPods".to_owned(), json!(count(&|one| one.is_updated)));
-    wanted.insert("readyPods".to_owned(), json!(count(&is_good)));
-    wanted.insert("updatedReadyPods".to_owned(), json!(count(&|one| one.is_updated && is_good(one))));
+    wanted.insert("readyPods".to_owned(), json!(count(&|one| one.is_good())));
+    wanted.insert("updatedReadyPods".to_owned(), json!(count(&|one| one.is_updated && one.is_good())));
     wanted.insert("latestRevision".to_owned(), json!(latest));
     wanted.insert("collisionCount".to_owned(), json!(view.head.collisions()));
     let stored = Conditions::read(&view.head.status);

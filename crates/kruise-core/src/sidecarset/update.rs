@@ -8,7 +8,7 @@ use kruise_api::conditions::SIDECARSET_UPGRADABLE;
 use kruise_api::reasons::{condition, event};
 use serde_json::Value;
 
-use super::census::Member;
+use super::census::{Difference, Member};
 use super::records::{self, LastStatus, Note, State, States, Which};
 use super::sidecar::Sidecar;
 use super::spec::Spec;
@@ -74,7 +74,7 @@ impl<'a> Rollout<'a> {
             let selector = self.spec.update.selector.as_ref();
             if selector.is_some_and(|selector| !selector.matches(&member.pod.labels)) {
                 plan.hold(member.pod, reason::not_selected());
-            } else if !member.is_upgradable {
+            } else if member.difference == Difference::More {
                 stuck.push(member.pod);
                 plan.act_if(self.tell_pod(member.pod));
                 plan.hold(member.pod, reason::not_upgradable());
@@ -126,7 +126,7 @@ impl<'a> Rollout<'a> {
         };
         let mut writes: Vec<_> = edit.write(Guard::Version).into_iter().collect();
         let mut condition = Edit::of(permit.pod());
-        set_condition(&mut condition, &self.view.head.name, true, self.now);
+        set_condition(&mut condition, &self.view.head.name, Difference::Images, self.now);
         writes.extend(condition.write(Guard::Identity));
         let mut chain =
             Chain::about(Purpose::UpdateInPlace, permit.pod(), writes).or_tell(event::FAILED_UPGRADE);
@@ -226,7 +226,7 @@ impl<'a> Rollout<'a> {
     /// SS-72: the pod says itself that it cannot be upgraded.
     fn tell_pod(&self, pod: &PodView) -> Option<Chain> {
         let mut edit = Edit::of(pod);
-        set_condition(&mut edit, &self.view.head.name, false, self.now);
+        set_condition(&mut edit, &self.view.head.name, Difference::More, self.now);
         // About nothing in particular: the pod is left alone all the same, and has its reason.
         edit.write(Guard::Identity).map(|write| Chain::other(Purpose::Refresh, vec![write]))
     }
@@ -234,7 +234,7 @@ impl<'a> Rollout<'a> {
 
 /// Consistent and ready.
 fn is_good(member: &Member<'_>) -> bool {
-    member.is_consistent && member.is_ready
+    member.is_good()
 }
 
 /// SS-80: what an image was before it changed, so that its change can be seen.
@@ -254,11 +254,11 @@ pub fn note_state(states: &States, edit: &mut Edit<'_>) {
 }
 
 /// The message is a map from sets to whether they can upgrade the pod; the condition is True if all can (SS-82).
-fn set_condition(edit: &mut Edit<'_>, set: &str, can_upgrade: bool, now: Timestamp) {
+fn set_condition(edit: &mut Edit<'_>, set: &str, difference: Difference, now: Timestamp) {
     let message = edit.current(SIDECARSET_UPGRADABLE).and_then(|there| there.message());
     let mut sets: BTreeMap<String, bool> =
         message.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    sets.insert(set.to_owned(), can_upgrade);
+    sets.insert(set.to_owned(), difference == Difference::Images);
     let text = serde_json::to_string(&sets).unwrap_or_default();
     let (status, why) = if sets.values().all(|can| *can) {
         (Status::True, condition::ALL_SIDECARSETS_UPGRADABLE)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use kruise_api::names::{self, APPS_GROUP, component};
 use kruise_api::resource::{PODS, REVISIONS};
-use kruise_core::admission::{Operation, Question};
+use kruise_core::admission::{Known, Operation, Question, Request};
 use kruise_core::cluster::namespace::Namespace;
 use kruise_core::lookup::Lookup;
 use kruise_core::plan::Plan;
@@ -135,8 +135,18 @@ fn candidates(lookup: Lookup<'_>, namespace: &str) -> impl Iterator<Item = Arc<S
 fn entries() -> Vec<Entry> {
     let written = [Operation::Create, Operation::Update];
     let resource = SidecarSet::RESOURCE;
-    let mutating = Entry::of_kind(resource, Sort::Mutating, &written, Arc::new(admission::mutate));
-    let validating = Entry::of_kind(resource, Sort::Validating, &written, Arc::new(admission::admit));
+    let mutating = Entry::of_kind(
+        resource,
+        Sort::Mutating,
+        &written,
+        Arc::new(|request: Request, _: &Known<'_>| admission::mutate(&request)),
+    );
+    let validating = Entry::of_kind(
+        resource,
+        Sort::Validating,
+        &written,
+        Arc::new(|request: Request, known: &Known<'_>| admission::admit(&request, known)),
+    );
     vec![mutating, validating.asking(&[Question::Configuration, Question::Sidecars]).widening()]
 }
 

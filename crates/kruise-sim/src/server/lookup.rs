@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kruise_api::Resource;
-use kruise_core::cluster::node::Node;
 use kruise_core::cluster::namespace::Namespace;
+use kruise_core::cluster::node::Node;
 use kruise_core::cluster::storage_class::StorageClass;
 use kruise_core::lookup::{Found, Index, Slim, Source};
 use kruise_core::object::Key;

@@ -27,7 +27,7 @@ pub fn read(text: &str) -> Option<SignedDuration> {
 
 /// One number with its unit, in nanoseconds, and what follows.
 fn part(text: &str) -> Option<(i128, &str)> {
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = |rest: &str| rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let (whole, rest) = text.split_at_checked(digits(text))?;
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(rest) => rest.split_at_checked(digits(rest))?,
@@ -47,7 +47,7 @@ fn part(text: &str) -> Option<(i128, &str)> {
         "h" => 3_600_000_000_000,
         _ => return None,
     };
-    let number = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<i128>().ok() };
+    let number = |part: &str| if part.is_empty() { Some(0) } else { part.parse::<i128>().ok() };
     // More digits than a nanosecond of an hour has do not count.
     let fraction = fraction.get(..fraction.len().min(18)).unwrap_or(fraction);
     let scale = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;

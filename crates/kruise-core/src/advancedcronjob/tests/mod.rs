@@ -89,7 +89,8 @@ impl Cron {
                 _ => memory.put(Arc::new(serde_json::from_value::<ImageListPullJob>(child).unwrap())),
             }
         }
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let turn = Turn::first(Timestamp::UNIX_EPOCH, 7);
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         View::assemble(&AdvancedCronJob::read(&self.object), self.local.clone(), from)

@@ -91,7 +91,8 @@ impl Made {
         if let Some(pod) = &self.pod {
             memory.put(Arc::new(serde_json::from_value::<PodView>(pod.clone()).unwrap()));
         }
-        let setup = Setup { gates: self.gates.clone(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: self.gates.clone(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let turn = Turn::first(now, 7);
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         super::plan(&View::assemble(&ContainerRecreateRequest::read(&self.object), from), now)

@@ -239,7 +239,8 @@ impl Set {
         for job in &self.jobs {
             memory.put(Arc::new(serde_json::from_value::<PullJob>(job.clone()).unwrap()));
         }
-        let setup = Setup { gates: self.gates.clone(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: self.gates.clone(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let turn = Turn::first(t0(), 7);
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         View::assemble(&DaemonSet::read(&self.object), self.assign, self.back_off.clone(), from)

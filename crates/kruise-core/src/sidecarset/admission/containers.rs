@@ -128,11 +128,11 @@ fn mounts(case: &Case<'_>, one: &Value, field: &str, faults: &mut Faults) {
 }
 
 fn of_kruise(case: &Case<'_>, list: &str, one: &Value, field: &str, faults: &mut Faults) {
-    let word = |path: &str, words: &[&str], faults: &mut Faults| {
+    let word = |path: &str, words: &[&str], into: &mut Faults| {
         let text = one.pointer(path).and_then(Value::as_str).unwrap_or_default();
         if !text.is_empty() && !words.contains(&text) {
             let at = format!("{field}{}", path.replace('/', "."));
-            faults.add(FaultKind::NotSupported, at, format!("{text:?}: use {}", words.join(" or ")));
+            into.add(FaultKind::NotSupported, at, format!("{text:?}: use {}", words.join(" or ")));
         }
     };
     let is_new = case.old.is_none() || !is_in(case.old_at(&format!("/{list}")), one);

@@ -26,12 +26,12 @@ pub use containers::to_try;
 pub use validate::{Case, validate};
 
 /// Defaults, then the hashes of what they make of the spec (SS-8).
-pub fn mutate(request: Request, _: &Known<'_>) -> Answer {
+pub fn mutate(request: &Request) -> Answer {
     match request.operation {
         Operation::Create | Operation::Update => {}
         Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    match defaulted(&request) {
+    match defaulted(request) {
         Ok(object) => Answer::patched(patch(&request.object, object)),
         Err(denial) => denial.into(),
     }
@@ -62,15 +62,15 @@ fn defaulted(request: &Request) -> Result<Value, Denial> {
 }
 
 /// B16: 422 with a cause per field, where the original says 500.
-pub fn admit(request: Request, known: &Known<'_>) -> Answer {
+pub fn admit(request: &Request, known: &Known<'_>) -> Answer {
     match request.operation {
         Operation::Create | Operation::Update => {}
         Operation::Delete | Operation::Connect => return Answer::allowed(),
     }
-    let warnings = ambiguous(&request);
-    match judged(&request, known) {
+    let warnings = ambiguous(request);
+    match judged(request, known) {
         Ok((faults, more)) => {
-            let denial = (!faults.is_empty()).then(|| invalid(&request, &faults));
+            let denial = (!faults.is_empty()).then(|| invalid(request, &faults));
             Answer { denial, warnings: warnings.into_iter().chain(more).collect(), patch: Vec::new() }
         }
         Err(denial) => denial.into(),
@@ -80,7 +80,7 @@ pub fn admit(request: Request, known: &Known<'_>) -> Answer {
 fn judged(request: &Request, known: &Known<'_>) -> Result<(Faults, Vec<String>), Denial> {
     let object = stored_form(request.object.clone())?;
     let old = if request.old.is_null() { None } else { Some(stored_form(request.old.clone())?) };
-    let annotations = |object: &Value| string_map(object.pointer("/metadata/annotations"));
+    let annotations = |one: &Value| string_map(one.pointer("/metadata/annotations"));
     let old_annotations: Option<BTreeMap<String, String>> = old.as_ref().map(annotations);
     let case = Case {
         name: &request.name,

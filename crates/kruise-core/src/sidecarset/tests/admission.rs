@@ -11,11 +11,11 @@ use crate::revision::Known;
 use crate::sidecarset::{SidecarSet, admission};
 
 fn admit(object: &Value, around: &Surroundings) -> Answer {
-    admission::admit(Request::create(object.clone()), &around.known())
+    admission::admit(&Request::create(object.clone()), &around.known())
 }
 
 fn update(old: &Value, new: &Value, around: &Surroundings) -> Answer {
-    admission::admit(Request::update(old.clone(), new.clone()), &around.known())
+    admission::admit(&Request::update(old.clone(), new.clone()), &around.known())
 }
 
 fn refusal(answer: &Answer) -> String {

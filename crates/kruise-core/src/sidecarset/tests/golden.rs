@@ -84,15 +84,15 @@ fn ss_15_stored_objects_and_revisions_are_as_recorded() {
             continue;
         }
         seen += 1;
-        let answer = admission::mutate(Request::create(input.clone()), &around().known());
+        let answer = admission::mutate(&Request::create(input.clone()));
         let object = patched(input.clone(), &answer.patch);
         let wanted = &recorded[format!("stored_{version}")];
         assert_eq!(object["spec"], wanted["spec"], "{file}");
         assert_eq!(object["metadata"]["annotations"], wanted["metadata"]["annotations"], "{file}");
-        let verdict = admission::admit(Request::create(object.clone()), &around().known());
+        let verdict = admission::admit(&Request::create(object.clone()), &around().known());
         assert_eq!(verdict.denial, None, "{file}");
         // SS-36 of 8.2: applied again, nothing changes.
-        let again = admission::mutate(Request::update(object.clone(), object.clone()), &around().known());
+        let again = admission::mutate(&Request::update(object.clone(), object.clone()));
         assert!(again.patch.is_empty(), "{file}: {:?}", again.patch);
         let name = object["metadata"]["name"].as_str().unwrap();
         let data = Data::of(&recorded["stored_v1beta1"]["spec"]).unwrap();
@@ -115,7 +115,7 @@ fn sidecarset_b16_recorded_refusals_are_refused_with_422() {
         }
         let rival = super::set("sc-conf-a", json!({"selector": {"matchLabels": {"side": "sc-conf-a"}}}));
         let around = around().with::<SidecarSet>(&rival);
-        let answer = admission::admit(Request::create(input.clone()), &around.known());
+        let answer = admission::admit(&Request::create(input.clone()), &around.known());
         assert_eq!(answer.code(), 422, "{file}: {answer:?}");
     }
 }

@@ -60,7 +60,7 @@ pub fn patched(mut object: Value, ops: &[Op]) -> Value {
 /// As admission stores it.
 pub fn stored(object: Value) -> Value {
     let around = Surroundings::default();
-    let answer = judge::mutate(Request::create(object.clone()), &around.known());
+    let answer = judge::mutate(&Request::create(object.clone()));
     assert_eq!(answer.denial, None, "{object}");
     patched(object, &answer.patch)
 }
