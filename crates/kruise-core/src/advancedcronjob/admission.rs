@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::apps::advancedcronjob::ConcurrencyPolicy;
-use kruise_api::kubernetes::{RESTART_NEVER, RESTART_ON_FAILURE};
+use kruise_api::kubernetes::{PULL_IF_NOT_PRESENT, RESTART_NEVER, RESTART_ON_FAILURE};
 use kruise_api::parts::CompletionPolicyType;
 use serde_json::{Map, Value, json};
 
@@ -106,7 +106,7 @@ fn pod_defaults(spec: &mut Value, old: Option<&Value>, gates: &Gates) -> Result<
 /// D2, each field on its own (B18).
 fn image_defaults(template: &mut Map<String, Value>) {
     let Some(spec) = object_in(template, "spec") else { return };
-    set(spec, "imagePullPolicy", json!("IfNotPresent"));
+    set(spec, "imagePullPolicy", json!(PULL_IF_NOT_PRESENT));
     if let Some(completion) = object_in(spec, "completionPolicy") {
         set(completion, "type", json!(CompletionPolicyType::Always));
     }

@@ -3,6 +3,7 @@
 
 use kruise_api::annotations::DAEMONSET_PROGRESSIVE_CREATE;
 use kruise_api::apps::daemonset::RollingUpdateType;
+use kruise_api::apps::daemonset::v1alpha1::SURGING;
 use kruise_api::labels::TRUE;
 use kruise_api::parts::UpdateType;
 use serde_json::{Map, Value, json};
@@ -18,9 +19,6 @@ use crate::order::Selector;
 use crate::revision::Unreadable;
 use crate::rollout::ROLLING;
 use crate::workload::base::defaults as base;
-
-/// What v1alpha1 calls a rollout that always surges.
-const SURGING: &str = "Surging";
 
 /// V8.
 const SPEC_MUTABLE: [&str; 7] = [

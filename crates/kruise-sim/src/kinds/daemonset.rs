@@ -33,101 +33,83 @@ const ONLY_NODE: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgn
 const TAINT: &str = "example.com/away";
 
 fn scenarios() -> Vec<Scenario> {
-    use Step::{Create, Delete, Edit, Patch, Settle, Wait};
-    let scenario = |name, rolling: Value| {
-        let base = Scenario { subject: Some(SET), ..Scenario::new(&KIND, name) };
-        base.with(SET, object(&json!({"updateStrategy": {"rollingUpdate": rolling}})))
-    };
-    let in_place = || json!({"rollingUpdateType": "InPlaceIfPossible", "maxUnavailable": 1});
-    let standard = || json!({"rollingUpdateType": "Standard", "maxUnavailable": 1});
-    let seconds = Duration::from_secs;
-    let node = |name| Target::new(NODES, name);
-    let rolled = |more: Value| Edit(json!({"spec": {"updateStrategy": {"rollingUpdate": more}}}));
-    let tainted = |taints: Value| Patch(node("node-b"), json!({"spec": {"taints": taints}}));
+    rollouts().into_iter().chain(with_nodes()).chain(with_failures()).collect()
+}
+
+fn scenario(name: &'static str, rolling: &Value) -> Scenario {
+    let base = Scenario { subject: Some(SET), ..Scenario::new(&KIND, name) };
+    base.with(SET, object(&json!({"updateStrategy": {"rollingUpdate": rolling}})))
+}
+
+fn in_place() -> Value {
+    json!({"rollingUpdateType": "InPlaceIfPossible", "maxUnavailable": 1})
+}
+
+fn standard() -> Value {
+    json!({"rollingUpdateType": "Standard", "maxUnavailable": 1})
+}
+
+/// One pod after the other, in every way.
+fn rollouts() -> Vec<Scenario> {
+    use Step::{Edit, Settle};
+    let updated = || [Settle, Edit(image("nginx:2")), Settle];
+    let rolled = |more: Value| [Edit(json!({"spec": {"updateStrategy": {"rollingUpdate": more}}})), Settle];
     let hook = json!({"spec": {
         "lifecycle": {"preDelete": {"labelsHandler": {HOOK: "true"}}},
         "template": {"metadata": {"labels": {HOOK: "true"}}},
     }});
     let mut hooked = object(&json!({"updateStrategy": {"rollingUpdate": standard()}}));
     merge(&mut hooked, &hook);
+    let hooks = Scenario { subject: Some(SET), ..Scenario::new(&KIND, "hooks") }.with(SET, hooked);
     vec![
-        scenario("create", standard()).then([Settle]),
-        scenario("recreate", standard()).then([Settle, Edit(image("nginx:2")), Settle]),
-        scenario("in-place", in_place()).then([Settle, Edit(image("nginx:2")), Settle]),
-        scenario("surge", json!({"maxUnavailable": 0, "maxSurge": 1})).then([
+        scenario("create", &standard()).then([Settle]),
+        scenario("recreate", &standard()).then(updated()),
+        scenario("in-place", &in_place()).then(updated()),
+        scenario("surge", &json!({"maxUnavailable": 0, "maxSurge": 1})).then(updated()),
+        scenario("partition", &merged(in_place(), &json!({"partition": 2})))
+            .then(updated())
+            .then(rolled(json!({"partition": 0}))),
+        scenario("paused", &merged(standard(), &json!({"paused": true})))
+            .then(updated())
+            .then(rolled(json!({"paused": false}))),
+        hooks.then(updated()),
+    ]
+}
+
+/// Nodes that come, go and change.
+fn with_nodes() -> Vec<Scenario> {
+    use Step::{Create, Delete, Edit, Patch, Settle};
+    let node = |name| Target::new(NODES, name);
+    let tainted = |taints: Value| Patch(node("node-b"), json!({"spec": {"taints": taints}}));
+    let taint = |effect: &str| tainted(json!([{"key": TAINT, "effect": effect}]));
+    let update = || [Edit(image("nginx:2")), Settle];
+    let added = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-d"}});
+    vec![
+        scenario("new-node", &standard())
+            .then([Settle, Create(node("node-d"), added), Settle])
+            .then(update()),
+        scenario("tainted", &standard()).then([
             Settle,
-            Edit(image("nginx:2")),
-            Settle,
-        ]),
-        scenario("partition", merged(in_place(), &json!({"partition": 2}))).then([
-            Settle,
-            Edit(image("nginx:2")),
-            Settle,
-            rolled(json!({"partition": 0})),
-            Settle,
-        ]),
-        scenario("paused", merged(standard(), &json!({"paused": true}))).then([
-            Settle,
-            Edit(image("nginx:2")),
-            Settle,
-            rolled(json!({"paused": false})),
-            Settle,
-        ]),
-        Scenario { subject: Some(SET), ..Scenario::new(&KIND, "hooks") }.with(SET, hooked).then([
-            Settle,
-            Edit(image("nginx:2")),
-            Settle,
-        ]),
-        scenario("new-node", standard()).then([
-            Settle,
-            Create(
-                node("node-d"),
-                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-d"}}),
-            ),
-            Settle,
-            Edit(image("nginx:2")),
-            Settle,
-        ]),
-        scenario("tainted", standard()).then([
-            Settle,
-            tainted(json!([{"key": TAINT, "effect": "NoExecute"}])),
+            taint("NoExecute"),
             Settle,
             tainted(json!([])),
             Settle,
         ]),
-        scenario("kept", standard()).then([
-            Settle,
-            tainted(json!([{"key": TAINT, "effect": "NoSchedule"}])),
-            Edit(image("nginx:2")),
-            Settle,
-        ]),
-        scenario("rollback", in_place()).then([
-            Settle,
-            Edit(image("nginx:2")),
-            Wait(seconds(4)),
-            Edit(image("nginx:1")),
-            Settle,
-        ]),
-        scenario("bad-edit", standard()).then([
-            Settle,
-            Edit(image(BAD_IMAGE)),
-            Wait(seconds(45)),
-            Edit(image("nginx:1")),
-            Settle,
-        ]),
-        scenario("failing", standard()).then([
-            Settle,
-            Edit(image(FAILING_IMAGE)),
-            Wait(seconds(30)),
-            Edit(image("nginx:1")),
-            Settle,
-        ]),
-        scenario("node-gone", standard()).then([
-            Delete(node("node-c")),
-            Settle,
-            Edit(image("nginx:2")),
-            Settle,
-        ]),
+        scenario("kept", &standard()).then([Settle, taint("NoSchedule")]).then(update()),
+        scenario("node-gone", &standard()).then([Delete(node("node-c")), Settle]).then(update()),
+    ]
+}
+
+/// Templates that do not work, and that are taken back.
+fn with_failures() -> Vec<Scenario> {
+    use Step::{Edit, Settle, Wait};
+    let tried = |tried: &str, seconds| {
+        [Settle, Edit(image(tried)), Wait(Duration::from_secs(seconds)), Edit(image("nginx:1")), Settle]
+    };
+    vec![
+        scenario("rollback", &in_place()).then(tried("nginx:2", 4)),
+        scenario("bad-edit", &standard()).then(tried(BAD_IMAGE, 45)),
+        scenario("failing", &standard()).then(tried(FAILING_IMAGE, 30)),
     ]
 }
 
