@@ -85,7 +85,9 @@ struct Hashed {
 impl Hashed {
     fn of(spec: &Value) -> Result<Self, Unreadable> {
         let init = canonical_list(spec, "initContainers", "SidecarContainer")?;
-        let is_native = |one: &Value| one.get("restartPolicy").and_then(Value::as_str) == Some("Always");
+        let is_native = |one: &Value| {
+            one.get("restartPolicy").and_then(Value::as_str) == Some(kruise_api::kubernetes::RESTART_ALWAYS)
+        };
         let counts = init.as_ref().is_some_and(|all| all.iter().any(is_native));
         Ok(Self {
             containers: canonical_list(spec, "containers", "SidecarContainer")?,

@@ -72,7 +72,7 @@ pub fn to_try(spec: &Value, old: Option<&Value>) -> Option<Value> {
         // A pod needs one; the names of sidecars are their own.
         containers.push(json!({"name": "kruise-check-only", "image": "check"}));
     }
-    let labels = json!({"labels": {"kruise.io/check": "sidecarset"}});
+    let labels = json!({"labels": {"app": "check"}});
     let volumes = spec.get("volumes").cloned().unwrap_or_else(|| json!([]));
     let pod = json!({"containers": containers, "initContainers": bare("initContainers"), "volumes": volumes});
     Some(json!({"metadata": labels, "spec": pod}))
@@ -137,15 +137,16 @@ fn of_kruise(case: &Case<'_>, list: &str, one: &Value, field: &str, faults: &mut
     };
     let is_new = case.old.is_none() || !is_in(case.old_at(&format!("/{list}")), one);
     if list == "containers" {
-        word("/podInjectPolicy", &["BeforeAppContainer", "AfterAppContainer"], faults);
+        word("/podInjectPolicy", kruise_api::apps::sidecarset::PodInjectPolicy::WORDS, faults);
         word("/shareVolumePolicy/type", &["enabled", "disabled"], faults);
     }
     if is_new {
         // B7: what is stored stays.
-        word("/upgradeStrategy/upgradeType", &["ColdUpgrade", "HotUpgrade"], faults);
+        word("/upgradeStrategy/upgradeType", kruise_api::apps::sidecarset::UpgradeType::WORDS, faults);
         word("/shareVolumeDevicePolicy/type", &["enabled", "disabled"], faults);
         let at = |path: &str| one.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let is_hot = at("/upgradeStrategy/upgradeType") == "HotUpgrade";
+        let is_hot = at("/upgradeStrategy/upgradeType")
+            == kruise_api::apps::sidecarset::UpgradeType::HotUpgrade.as_str();
         if is_hot && at("/upgradeStrategy/hotUpgradeEmptyImage").is_empty() {
             let message = "HotUpgrade needs the image of the idle twin";
             faults.add(FaultKind::Required, format!("{field}.upgradeStrategy.hotUpgradeEmptyImage"), message);
@@ -204,7 +205,11 @@ fn changes(case: &Case<'_>, faults: &mut Faults) {
     let old = case.old_at("/containers").as_array().map_or(&[][..], Vec::as_slice);
     let kind = |one: &Value| {
         let kind = one.pointer("/upgradeStrategy/upgradeType").and_then(Value::as_str).unwrap_or_default();
-        if kind.is_empty() { "ColdUpgrade".to_owned() } else { kind.to_owned() }
+        if kind.is_empty() {
+            kruise_api::apps::sidecarset::UpgradeType::ColdUpgrade.to_string()
+        } else {
+            kind.to_owned()
+        }
     };
     for (i, one) in case.at("/containers").as_array().into_iter().flatten().enumerate() {
         let field = format!("spec.containers[{i}]");

@@ -1,5 +1,8 @@
 //! What absent fields become (6.1). A different default changes hashes, and with them what counts as upgraded.
 
+use kruise_api::apps::sidecarset::{
+    PatchPolicy, PodInjectPolicy, RevisionPolicy, SidecarSetUpdateType, UpgradeType,
+};
 use kruise_api::kubernetes::{PULL_ALWAYS, PULL_IF_NOT_PRESENT, termination_message};
 use serde_json::{Map, Value, json};
 
@@ -12,26 +15,26 @@ const HISTORY_LIMIT: i32 = 10;
 pub fn apply(spec: &mut Value) {
     let Some(spec) = spec.as_object_mut() else { return };
     if let Some(update) = object_in(spec, "updateStrategy") {
-        set(update, "type", json!("RollingUpdate"));
+        set(update, "type", json!(SidecarSetUpdateType::RollingUpdate));
         set(update, "partition", json!(0));
         set(update, "maxUnavailable", json!(1));
     }
     if let Some(injection) = object_in(spec, "injectionStrategy")
         && let Some(revision) = injection.get_mut("revision").and_then(Value::as_object_mut)
     {
-        set(revision, "policy", json!("Always"));
+        set(revision, "policy", json!(RevisionPolicy::Always));
     }
     set(spec, "revisionHistoryLimit", json!(HISTORY_LIMIT));
-    template::each(spec, "containers", |one| container(one, "BeforeAppContainer"));
-    template::each(spec, "initContainers", |one| container(one, "AfterAppContainer"));
+    template::each(spec, "containers", |one| container(one, PodInjectPolicy::BeforeAppContainer));
+    template::each(spec, "initContainers", |one| container(one, PodInjectPolicy::AfterAppContainer));
     template::each(spec, "volumes", template::volume);
-    template::each(spec, "patchPodMetadata", |patch| set(patch, "patchPolicy", json!("Retain")));
+    template::each(spec, "patchPodMetadata", |patch| set(patch, "patchPolicy", json!(PatchPolicy::Retain)));
 }
 
-fn container(one: &mut Map<String, Value>, place: &str) {
+fn container(one: &mut Map<String, Value>, place: PodInjectPolicy) {
     set(one, "podInjectPolicy", json!(place));
     if let Some(upgrade) = object_in(one, "upgradeStrategy") {
-        set(upgrade, "upgradeType", json!("ColdUpgrade"));
+        set(upgrade, "upgradeType", json!(UpgradeType::ColdUpgrade));
     }
     if let Some(share) = object_in(one, "shareVolumePolicy") {
         set(share, "type", json!("disabled"));

@@ -37,7 +37,7 @@ pub fn validate(case: &Case<'_>, faults: &mut Faults) {
     for (i, patch) in list.iter().enumerate() {
         let field = format!("spec.patchPodMetadata[{i}]");
         let policy = patch.get("patchPolicy").and_then(Value::as_str).unwrap_or_default();
-        if !["", "Retain", "Overwrite", "MergePatchJson"].contains(&policy) {
+        if !policy.is_empty() && !kruise_api::apps::sidecarset::PatchPolicy::WORDS.contains(&policy) {
             let message = format!("{policy:?}: use Retain, Overwrite or MergePatchJson"); // B7
             faults.add(FaultKind::NotSupported, format!("{field}.patchPolicy"), message);
         }

@@ -13,7 +13,10 @@ use crate::order::Selector;
 
 pub fn update(case: &Case<'_>, faults: &mut Faults) {
     let kind = case.at("/updateStrategy/type").as_str().unwrap_or_default();
-    if !["", "RollingUpdate", "NotUpdate"].contains(&kind) && !case.is_kept("/updateStrategy/type") {
+    if !kind.is_empty()
+        && !kruise_api::apps::sidecarset::SidecarSetUpdateType::WORDS.contains(&kind)
+        && !case.is_kept("/updateStrategy/type")
+    {
         let message = format!("{kind:?}: use RollingUpdate or NotUpdate"); // B7
         faults.add(FaultKind::NotSupported, "spec.updateStrategy.type", message);
     }

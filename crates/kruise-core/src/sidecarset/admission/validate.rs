@@ -45,7 +45,8 @@ impl<'a> Case<'a> {
     }
 
     pub fn is_rolling(&self) -> bool {
-        ["", "RollingUpdate"].contains(&self.at("/updateStrategy/type").as_str().unwrap_or_default())
+        ["", kruise_api::apps::sidecarset::SidecarSetUpdateType::RollingUpdate.as_str()]
+            .contains(&self.at("/updateStrategy/type").as_str().unwrap_or_default())
     }
 }
 
@@ -118,7 +119,10 @@ fn canary(case: &Case<'_>, faults: &mut Faults) {
         faults.invalid(&field, "a canary cannot be its own base: name another SidecarSet");
         return;
     }
-    if case.is_rolling() || case.at("/updateStrategy/type").as_str() != Some("NotUpdate") {
+    if case.is_rolling()
+        || case.at("/updateStrategy/type").as_str()
+            != Some(kruise_api::apps::sidecarset::SidecarSetUpdateType::NotUpdate.as_str())
+    {
         faults.invalid("spec.updateStrategy.type", "a canary must say NotUpdate: it only injects");
     }
     if before.is_some() {
@@ -153,7 +157,7 @@ fn revision(case: &Case<'_>, faults: &mut Faults) {
     }
     let text = |name: &str| revision.get(name).and_then(Value::as_str).map(str::to_owned);
     let policy = text("policy").unwrap_or_default();
-    if !["", "Always", "Partial"].contains(&policy.as_str()) {
+    if !policy.is_empty() && !kruise_api::apps::sidecarset::RevisionPolicy::WORDS.contains(&policy.as_str()) {
         faults.add(
             FaultKind::NotSupported,
             format!("{field}.policy"),
@@ -180,7 +184,8 @@ fn revision(case: &Case<'_>, faults: &mut Faults) {
             PinName::CustomVersion(version) => format!("revision with customVersion {version:?}"),
         };
         let message = format!(
-            "this SidecarSet has no {what}: list its ControllerRevisions by the label kruise.io/sidecarset-name={}",
+            "this SidecarSet has no {what}: list its ControllerRevisions by the label {}={}",
+            kruise_api::labels::SIDECARSET_NAME,
             case.name
         );
         faults.invalid(field, message);
