@@ -21,9 +21,8 @@ fn with(path: &str, value: Value) -> Value {
 
 fn images(more: Value) -> Value {
     let mut list = json!({"images": ["a:1"], "completionPolicy": {"type": "Always"}});
-    for (key, value) in more.as_object().unwrap() {
-        list[key] = value.clone();
-    }
+    let Value::Object(more) = more else { panic!("{more}") };
+    list.as_object_mut().unwrap().extend(more);
     let mut spec = with("template", json!({"imageListPullJobTemplate": {"spec": list}}));
     spec["concurrencyPolicy"] = json!("Replace");
     spec

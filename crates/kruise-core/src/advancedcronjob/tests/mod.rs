@@ -65,15 +65,17 @@ impl Cron {
             _ => "ImageListPullJob",
         };
         let name = format!("c-{}", at(planned).as_second());
-        self.children.push(json!({
+        let mut child = json!({
             "kind": kind,
             "metadata": {
                 "name": name, "namespace": "n", "uid": format!("uid-{name}"), "resourceVersion": "5",
                 "annotations": {"apps.kruise.io/scheduled-at": planned},
                 "ownerReferences": [{"apiVersion": "apps.kruise.io/v1alpha1", "kind": "AdvancedCronJob", "uid": "u", "controller": true}],
             },
-            "spec": {}, "status": status,
-        }));
+            "spec": {},
+        });
+        child["status"] = status;
+        self.children.push(child);
         self
     }
 
@@ -84,7 +86,7 @@ impl Cron {
             match child["kind"].as_str().unwrap() {
                 "Job" => memory.put(Arc::new(serde_json::from_value::<Job>(child).unwrap())),
                 "BroadcastJob" => {
-                    memory.put(Arc::new(serde_json::from_value::<BroadcastJob>(child).unwrap()))
+                    memory.put(Arc::new(serde_json::from_value::<BroadcastJob>(child).unwrap()));
                 }
                 _ => memory.put(Arc::new(serde_json::from_value::<ImageListPullJob>(child).unwrap())),
             }
@@ -115,7 +117,7 @@ impl Cron {
                     self.children.push(child);
                 }
                 Act::Delete { .. } => {
-                    self.children.retain(|one| one["metadata"]["name"] != write.object.name())
+                    self.children.retain(|one| one["metadata"]["name"] != write.object.name());
                 }
                 Act::Patch(crate::chain::Patch::Merge(body)) => {
                     for (field, value) in body["status"].as_object().unwrap() {

@@ -41,9 +41,9 @@ fn labels_annotations_and_spec_of_the_template_reach_the_child() {
     assert_eq!(child["spec"]["template"], pod());
     let mut cron = cron();
     cron.local = schedule_zone("Asia/Shanghai");
-    let plan = cron.plan(MINUTE);
+    let again = cron.plan(MINUTE);
     assert_eq!(
-        created(&plan)[0]["metadata"]["annotations"]["apps.kruise.io/scheduled-at"],
+        created(&again)[0]["metadata"]["annotations"]["apps.kruise.io/scheduled-at"],
         "2026-06-01T20:01:00+08:00"
     );
 }
@@ -165,16 +165,16 @@ fn acj_8_acj_19_acj_21_concurrency_policies() {
         |policy: &str| cron().spec("concurrencyPolicy", json!(policy)).child(MINUTE, json!({"active": 1}));
     let now = "2026-06-01T12:02:01Z";
     let next = format!("c-{}", seconds("2026-06-01T12:02:00Z"));
-    assert_eq!(names(&running("Allow").plan(now)), [next.clone()]);
+    assert_eq!(names(&running("Allow").plan(now)), std::slice::from_ref(&next));
     let plan = running("Forbid").plan(now);
     assert_eq!((names(&plan).len(), events(&plan)), (0, vec!["JobAlreadyActive"]));
     assert_eq!(plan.reason_of("c").unwrap().name(), "StillRuns");
     let ended = cron().spec("concurrencyPolicy", json!("Forbid")).child(MINUTE, done());
-    assert_eq!(names(&ended.plan("2026-06-01T12:02:40Z")), [next.clone()]);
-    let plan = running("Replace").plan(now);
-    assert_eq!(deleted(&plan), [format!("c-{}", seconds(MINUTE))]);
-    assert_eq!(names(&plan), [next]);
-    let chain = plan.chains.iter().find(|chain| chain.purpose == Purpose::Create).unwrap();
+    assert_eq!(names(&ended.plan("2026-06-01T12:02:40Z")), std::slice::from_ref(&next));
+    let again = running("Replace").plan(now);
+    assert_eq!(deleted(&again), [format!("c-{}", seconds(MINUTE))]);
+    assert_eq!(names(&again), [next]);
+    let chain = again.chains.iter().find(|chain| chain.purpose == Purpose::Create).unwrap();
     assert!(matches!(chain.writes[0].act, Act::Delete { .. }), "B15: first");
     assert_eq!(
         names(&image_list().child(MINUTE, json!({"desired": 1})).plan(now)).len(),

@@ -32,7 +32,9 @@ fn pod() -> Value {
 }
 
 fn object(spec: Value) -> Value {
-    json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest", "metadata": {"name": "r", "namespace": "n"}, "spec": spec})
+    let mut object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest", "metadata": {"name": "r", "namespace": "n"}});
+    object["spec"] = spec;
+    object
 }
 
 fn names(names: &[&str]) -> Value {

@@ -172,8 +172,8 @@ fn cr_2_label_goes_then_time_to_live() {
     assert_eq!(tidy.plan().revisit_at, None, "no time to live: it stays");
     let mortal = tidy.spec("ttlSecondsAfterFinished", json!(5));
     assert_eq!(mortal.plan().revisit_at, Some(at("2026-06-01T12:00:05Z")));
-    let plan = mortal.plan_at(at("2026-06-01T12:00:05Z"));
-    assert!(matches!(plan.writes().next().unwrap().act, Act::Delete { .. }));
+    let again = mortal.plan_at(at("2026-06-01T12:00:05Z"));
+    assert!(matches!(again.writes().next().unwrap().act, Act::Delete { .. }));
 }
 
 /// containerrecreaterequest/11.

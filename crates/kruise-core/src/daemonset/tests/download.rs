@@ -13,7 +13,7 @@ fn pulls(plan: &Plan) -> Vec<Value> {
 
 fn marks(plan: &Plan) -> String {
     let chains = plan.chains.iter().filter(|chain| chain.purpose == Purpose::PreDownload);
-    chains.map(|chain| format!("{:?}", chain.writes)).collect()
+    format!("{:?}", chains.map(|chain| &chain.writes).collect::<Vec<_>>())
 }
 
 #[test]

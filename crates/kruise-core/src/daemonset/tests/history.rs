@@ -48,8 +48,8 @@ fn ds_42_daemonset_b11_duplicates_are_merged_into_the_newest() {
     assert_eq!(count(&plan, Purpose::History), 0, "still used");
     assert_eq!(written(&plan)["updatedNumberScheduled"], 2);
 
-    let plan = paused.pods([new("n1"), new("n2"), old("n3")]).plan();
-    let gone = plan.chains.iter().find(|chain| chain.purpose == Purpose::History).unwrap();
+    let again = paused.pods([new("n1"), new("n2"), old("n3")]).plan();
+    let gone = again.chains.iter().find(|chain| chain.purpose == Purpose::History).unwrap();
     assert_eq!(gone.writes[0].object.name(), "web-twin");
 }
 

@@ -21,9 +21,9 @@ fn ds_6_nothing_is_done_for_a_deleted_one_or_for_a_selector_that_says_nothing() 
     let plan = set(1).pods([old("n1")]).deleted().plan();
     assert_eq!((plan.writes().count(), reason(&plan, "old-n1")), (0, &Reason::OwnerDeleted));
 
-    let plan = set(1).spec("selector", json!({})).plan();
-    assert_eq!(plan.writes().count(), 0);
-    assert_eq!(plan.events[0].reason, "SelectingAll");
+    let again = set(1).spec("selector", json!({})).plan();
+    assert_eq!(again.writes().count(), 0);
+    assert_eq!(again.events[0].reason, "SelectingAll");
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn ds_15_with_surge_the_old_pod_goes_when_the_new_one_is_available_or_it_is_not_
     assert_eq!(deleted(&both(old("n1"), new("n1"))), ["old-n1"]);
     assert_eq!(deleted(&both(old("n1").not_ready(), fresh)), ["old-n1"]);
     let third = new("n1").named("third").created("2026-05-09T00:00:00Z");
-    let plan = set(1).surge(json!(1)).pods([old("n1"), new("n1").not_ready(), third]).plan();
-    assert_eq!(deleted(&plan), ["third"], "two of one revision are one too many");
+    let again = set(1).surge(json!(1)).pods([old("n1"), new("n1").not_ready(), third]).plan();
+    assert_eq!(deleted(&again), ["third"], "two of one revision are one too many");
 }
 
 #[test]
@@ -251,10 +251,10 @@ fn ds_22_ds_23_a_pod_is_made_for_its_node() {
     assert_eq!(pod["metadata"]["labels"].get("lifecycle.apps.kruise.io/state"), None);
     assert_eq!(pod["metadata"]["ownerReferences"][0]["apiVersion"], "apps.kruise.io/v1beta1");
 
-    let plan = set.directly().plan();
-    let pod = &created(&plan, "Pod")[0];
-    assert_eq!(pod["spec"]["nodeName"], "n1");
-    assert_eq!(pod["spec"]["schedulerName"], "kubernetes.io/daemonset-controller");
+    let again = set.directly().plan();
+    let pod_again = &created(&again, "Pod")[0];
+    assert_eq!(pod_again["spec"]["nodeName"], "n1");
+    assert_eq!(pod_again["spec"]["schedulerName"], "kubernetes.io/daemonset-controller");
 }
 
 /// Acceptance 19.

@@ -64,9 +64,9 @@ fn ds_39_an_unchanged_status_is_not_written() {
     older["numberUnavailable"] = json!(1);
     let plan = settled.clone().status(older).plan();
     assert_eq!(written(&plan)["numberUnavailable"], Value::Null, "a zero is left out");
-    let mut older = stored;
-    older["observedGeneration"] = json!(0);
-    assert_eq!(settled.status(older).plan_at(time::after(t0(), 1)).writes().count(), 1);
+    let mut older_again = stored;
+    older_again["observedGeneration"] = json!(0);
+    assert_eq!(settled.status(older_again).plan_at(time::after(t0(), 1)).writes().count(), 1);
 }
 
 #[test]

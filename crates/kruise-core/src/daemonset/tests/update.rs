@@ -20,8 +20,8 @@ fn ds_26_hash_or_template_generation_say_that_a_pod_is_updated() {
     let generation = old("n1").label("pod-template-generation", "4");
     let plan = many(set(1).annotated("deprecated.daemonset.template.generation", "4"), [generation.clone()]);
     assert!(deleted(&plan).is_empty());
-    let plan = many(set(1).annotated("deprecated.daemonset.template.generation", "x"), [generation]);
-    assert_eq!(deleted(&plan), ["old-n1"]);
+    let again = many(set(1).annotated("deprecated.daemonset.template.generation", "x"), [generation]);
+    assert_eq!(deleted(&again), ["old-n1"]);
 }
 
 /// Acceptance 15: nodes that drop out count for the partition unless the gate prunes them.
@@ -56,12 +56,13 @@ fn ds_29_ds_31_nodes_are_updated_by_name_downward_and_the_partition_keeps_the_fi
     assert_eq!(*reason(&plan, "old-n1"), Reason::Partition { keep: 2 });
 
     let pods = [new("n1"), old("n2"), old("n3"), old("n4")];
-    let plan = many(set(4).rolling("partition", json!(2)).max_unavailable(json!(4)), pods);
-    assert_eq!(deleted(&plan), ["old-n4"], "an updated node comes first, wherever it is");
+    let then = many(set(4).rolling("partition", json!(2)).max_unavailable(json!(4)), pods);
+    assert_eq!(deleted(&then), ["old-n4"], "an updated node comes first, wherever it is");
 
     for (partition, expected) in [(json!("50%"), 3), (json!("100%"), 0), (json!("0%"), 5), (json!(9), 0)] {
-        let plan = many(set(5).rolling("partition", partition.clone()).max_unavailable(json!(5)), all_old(5));
-        assert_eq!(deleted(&plan).len(), expected, "{partition}");
+        let again =
+            many(set(5).rolling("partition", partition.clone()).max_unavailable(json!(5)), all_old(5));
+        assert_eq!(deleted(&again).len(), expected, "{partition}");
     }
 }
 
@@ -77,9 +78,9 @@ fn ds_29_the_update_selector_picks_nodes_and_shares_the_partition() {
         4,
         "an empty selector matches every node"
     );
-    let plan = many(picked(json!({"host": "n2"})).rolling("partition", json!(4)), all_old(4));
-    assert!(deleted(&plan).is_empty());
-    assert_eq!(*reason(&plan, "old-n2"), Reason::Partition { keep: 4 });
+    let again = many(picked(json!({"host": "n2"})).rolling("partition", json!(4)), all_old(4));
+    assert!(deleted(&again).is_empty());
+    assert_eq!(*reason(&again, "old-n2"), Reason::Partition { keep: 4 });
 }
 
 /// DS-35: what was updated stays updated.
@@ -105,8 +106,8 @@ fn ds_30_nodes_that_are_down_use_up_the_limit() {
     let held = || new("n4").state("PreparingDelete").label("hold", "true").not_ready();
     let hooked = || set(4).max_unavailable(json!(2)).hooked();
     assert_eq!(deleted(&many(hooked(), [old("n1"), old("n2"), new("n3"), held()])), ["old-n2"]);
-    let plan = many(hooked(), [old("n1"), old("n2"), new("n3"), held(), old("n4")]);
-    assert!(deleted(&plan).is_empty(), "held and not available counts twice beside an old one");
+    let again = many(hooked(), [old("n1"), old("n2"), new("n3"), held(), old("n4")]);
+    assert!(deleted(&again).is_empty(), "held and not available counts twice beside an old one");
 }
 
 #[test]
@@ -128,8 +129,8 @@ fn daemonset_b3_strict_max_unavailable_counts_broken_pods_and_takes_them_first()
         || set(4).max_unavailable(json!(2)).annotated("daemonset.kruise.io/strict-max-unavailable", "true");
     let pods = [old("n1").not_ready(), old("n2").not_ready(), old("n3").not_ready(), old("n4")];
     assert_eq!(deleted(&many(strict(), pods)), ["old-n3", "old-n2"]);
-    let pods = [old("n1").not_ready(), old("n2"), new("n3"), new("n4").not_ready()];
-    assert_eq!(deleted(&many(strict(), pods)), ["old-n1"]);
+    let pods_again = [old("n1").not_ready(), old("n2"), new("n3"), new("n4").not_ready()];
+    assert_eq!(deleted(&many(strict(), pods_again)), ["old-n1"]);
 }
 
 /// Acceptance 4 and 5.
@@ -188,22 +189,22 @@ fn ds_33_with_surge_the_new_pod_comes_first() {
     assert_eq!(*reason(&plan, "old-n3"), Reason::CreationFirst);
     assert_eq!(name_of(&plan, "old-n1"), "MaxSurge");
 
-    let plan = many(set(3).surge(json!(2)), [old("n1"), old("n2"), old("n3"), new("n3").not_ready()]);
-    assert_eq!(served(&plan), ["n2"], "one is in flight");
-    let plan =
+    let after_that = many(set(3).surge(json!(2)), [old("n1"), old("n2"), old("n3"), new("n3").not_ready()]);
+    assert_eq!(served(&after_that), ["n2"], "one is in flight");
+    let then =
         many(set(3).surge(json!(1)), [old("n1").not_ready(), old("n2"), old("n3"), new("n3").not_ready()]);
-    assert_eq!(served(&plan), ["n1"], "a pod that is down gets its replacement at once");
-    let plan = many(set(2).surge(json!(1)), [old("n1"), old("n2"), new("n2")]);
-    assert_eq!(deleted(&plan), ["old-n2"]);
-    assert_eq!(served(&plan), ["n1"]);
+    assert_eq!(served(&then), ["n1"], "a pod that is down gets its replacement at once");
+    let again = many(set(2).surge(json!(1)), [old("n1"), old("n2"), new("n2")]);
+    assert_eq!(deleted(&again), ["old-n2"]);
+    assert_eq!(served(&again), ["n1"]);
 }
 
 #[test]
 fn ds_34_paused_and_on_delete_leave_old_pods_where_they_are() {
     let plan = many(set(1).rolling("paused", json!(true)), [old("n1")]);
     assert_eq!((deleted(&plan).len(), reason(&plan, "old-n1")), (0, &Reason::Paused));
-    let plan = many(set(1).spec("updateStrategy", json!({"type": "OnDelete"})), [old("n1")]);
-    assert_eq!((deleted(&plan).len(), reason(&plan, "old-n1")), (0, &Reason::OnDelete));
+    let again = many(set(1).spec("updateStrategy", json!({"type": "OnDelete"})), [old("n1")]);
+    assert_eq!((deleted(&again).len(), reason(&again, "old-n1")), (0, &Reason::OnDelete));
 }
 
 #[test]
@@ -216,8 +217,8 @@ fn daemonset_b14_a_pod_that_could_not_be_made_anew_is_not_deleted_for_an_update(
         touched(&many(tainted().in_place(), all_old(2)), Purpose::UpdateInPlace),
         ["old-n2", "old-n1"]
     );
-    let plan = many(set(2).taint("n2", "x", "NoSchedule").surge(json!(2)), all_old(2));
-    assert_eq!(served(&plan), ["n1"]);
+    let then = many(set(2).taint("n2", "x", "NoSchedule").surge(json!(2)), all_old(2));
+    assert_eq!(served(&then), ["n1"]);
 }
 
 /// Acceptance 8: pods that hang on dead nodes do not hold up the rest.

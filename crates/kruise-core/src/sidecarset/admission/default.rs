@@ -25,13 +25,13 @@ pub fn apply(spec: &mut Value) {
         set(revision, "policy", json!(RevisionPolicy::Always));
     }
     set(spec, "revisionHistoryLimit", json!(HISTORY_LIMIT));
-    template::each(spec, "containers", |one| container(one, PodInjectPolicy::BeforeAppContainer));
-    template::each(spec, "initContainers", |one| container(one, PodInjectPolicy::AfterAppContainer));
+    template::each(spec, "containers", |one| container(one, &PodInjectPolicy::BeforeAppContainer));
+    template::each(spec, "initContainers", |one| container(one, &PodInjectPolicy::AfterAppContainer));
     template::each(spec, "volumes", template::volume);
     template::each(spec, "patchPodMetadata", |patch| set(patch, "patchPolicy", json!(PatchPolicy::Retain)));
 }
 
-fn container(one: &mut Map<String, Value>, place: PodInjectPolicy) {
+fn container(one: &mut Map<String, Value>, place: &PodInjectPolicy) {
     set(one, "podInjectPolicy", json!(place));
     if let Some(upgrade) = object_in(one, "upgradeStrategy") {
         set(upgrade, "upgradeType", json!(UpgradeType::ColdUpgrade));

@@ -28,16 +28,15 @@ fn side(more: Value) -> Value {
     json!({"containers": [one]})
 }
 
-/// 6.2 no. 1 to 8, B7, B8, B9, B16, B23: each with the field that is wrong.
-#[test]
-fn sidecarset_b7_b8_b9_b16_b23_what_is_refused_names_its_field() {
+/// What is wrong with a set, and the field that has to be named.
+fn wrong() -> Vec<(Value, &'static str)> {
     let native = json!({"initContainers": [{"name": "n", "image": "i", "restartPolicy": "Always"}]});
     let policy = |expressions: Value, regex: &str| {
         side(
             json!({"resourcesPolicy": {"targetContainersMode": "sum", "targetContainersNameRegex": regex, "resourcesExpr": expressions}}),
         )
     };
-    for (more, field) in [
+    vec![
         (json!({"selector": {}}), "spec.selector"),
         (json!({"namespaceSelector": {}}), "spec.namespaceSelector"),
         (json!({"containers": []}), "spec: required"),
@@ -85,13 +84,16 @@ fn sidecarset_b7_b8_b9_b16_b23_what_is_refused_names_its_field() {
         ),
         (json!({"updateStrategy": {"type": "Weird"}}), "spec.updateStrategy.type"),
         (json!({"injectionStrategy": {"revision": {}}}), "spec.injectionStrategy.revision"),
-        (
-            json!({"injectionStrategy": {"revision": {"revisionName": "gone"}}}),
-            "spec.injectionStrategy.revision",
-        ),
+        (json!({"injectionStrategy": {"revision": {"revisionName": "gone"}}}), "injectionStrategy.revision"),
         (json!({"patchPodMetadata": [{"annotations": {}}]}), "spec.patchPodMetadata[0].annotations"),
         (json!({"customVersion": "a b"}), "spec.customVersion"),
-    ] {
+    ]
+}
+
+/// 6.2 no. 1 to 8, B7, B8, B9, B16, B23: each with the field that is wrong.
+#[test]
+fn sidecarset_b7_b8_b9_b16_b23_what_is_refused_names_its_field() {
+    for (more, field) in wrong() {
         let mut object = set("s", json!({}));
         merge(&mut object["spec"], more.clone());
         if let Some(selector) = more.get("selector") {
@@ -215,8 +217,8 @@ fn sidecarset_b4_pin_must_be_a_revision_of_the_set() {
     assert_eq!(refusal(&update(&case.set, &pinned, &around)), "");
     let mut foreign = case.revisions[0].clone();
     foreign["metadata"]["labels"]["kruise.io/sidecarset-name"] = json!("another");
-    let around = Surroundings::default().with::<Known>(&foreign);
-    assert!(refusal(&update(&case.set, &pinned, &around)).contains("has no revision"));
+    let around_again = Surroundings::default().with::<Known>(&foreign);
+    assert!(refusal(&update(&case.set, &pinned, &around_again)).contains("has no revision"));
 }
 
 /// 6.3.

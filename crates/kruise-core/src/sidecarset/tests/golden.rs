@@ -124,6 +124,7 @@ fn sidecarset_b16_recorded_refusals_are_refused_with_422() {
 #[test]
 fn ss_31_injected_pods_are_as_recorded() {
     let mut seen = 0;
+    let stamp = regex::Regex::new(r#"updateTimestamp\\":\\"[^\\]*\\""#).unwrap();
     for (file, recorded) in golden::folder("sidecarset") {
         let Some(wanted) = recorded.get("pod") else { continue };
         seen += 1;
@@ -132,18 +133,17 @@ fn ss_31_injected_pods_are_as_recorded() {
         let pod = World::of(&[&set]).create(recorded["pod_input"].clone());
         let bare = |annotations: &Value| {
             let text = annotations.to_string();
-            let stamp = regex::Regex::new(r#"updateTimestamp\\":\\"[^\\]*\\""#).unwrap();
             stamp.replace_all(&text, "").into_owned()
         };
         let empty = json!({});
-        let annotations = |pod: &Value| pod["metadata"].get("annotations").unwrap_or(&empty).clone();
+        let annotations = |one: &Value| one["metadata"].get("annotations").unwrap_or(&empty).clone();
         let mut left: Vec<_> = annotations(&pod).as_object().unwrap().clone().into_iter().collect();
         let mut right: Vec<_> = annotations(wanted).as_object().unwrap().clone().into_iter().collect();
         left.sort_by(|a, b| a.0.cmp(&b.0));
         right.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(bare(&json!(left)), bare(&json!(right)), "{file}");
         for list in ["containers", "initContainers"] {
-            let of = |pod: &Value| pod["spec"][list].as_array().cloned().unwrap_or_default();
+            let of = |one: &Value| one["spec"][list].as_array().cloned().unwrap_or_default();
             let clean = |mut one: Value| {
                 let fields = one.as_object_mut().unwrap();
                 if let Some(mounts) = fields.get_mut("volumeMounts").and_then(Value::as_array_mut) {
@@ -152,11 +152,11 @@ fn ss_31_injected_pods_are_as_recorded() {
                 fields.retain(|_, value| *value != json!([]));
                 // The pod's own containers get these from the API server.
                 if one["name"] == "main" {
-                    let fields = one.as_object_mut().unwrap();
+                    let fields_again = one.as_object_mut().unwrap();
                     for field in
                         ["imagePullPolicy", "resources", "terminationMessagePath", "terminationMessagePolicy"]
                     {
-                        fields.remove(field);
+                        fields_again.remove(field);
                     }
                 }
                 one
@@ -165,7 +165,7 @@ fn ss_31_injected_pods_are_as_recorded() {
             let theirs: Vec<Value> = of(wanted).into_iter().map(clean).collect();
             assert_eq!(json!(ours), json!(theirs), "{file} {list}");
         }
-        let secrets = |pod: &Value| pod["spec"]["imagePullSecrets"].clone();
+        let secrets = |one: &Value| one["spec"]["imagePullSecrets"].clone();
         assert_eq!(secrets(&pod), secrets(wanted), "{file}");
     }
     assert_eq!(seen, 4);

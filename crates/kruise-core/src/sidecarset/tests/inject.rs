@@ -59,8 +59,8 @@ fn ss_23_sidecarset_b3_namespaces_decide_and_what_is_unknown_denies() {
     let world = World::of(&[&by_label]);
     assert!(world.refused(&new_pod(json!({}))).contains("not known yet"));
     assert!(world.namespace("shop", json!({"team": "b"})).ask(&new_pod(json!({}))).patch.is_empty());
-    let world = World::of(&[&by_label]).namespace("shop", json!({"team": "a"}));
-    assert_eq!(names(&world.create(new_pod(json!({}))), "containers"), ["side", "main"]);
+    let world_again = World::of(&[&by_label]).namespace("shop", json!({"team": "a"}));
+    assert_eq!(names(&world_again.create(new_pod(json!({}))), "containers"), ["side", "main"]);
     let paused = set("s", json!({"injectionStrategy": {"paused": true}}));
     assert!(World::of(&[&paused]).ask(&new_pod(json!({}))).patch.is_empty());
 }
@@ -258,12 +258,15 @@ fn ss_41_hot_sidecar_is_injected_twice() {
 }
 
 fn with_policy(mode: &str, regex: &str, expressions: Value) -> Value {
-    let policy = json!({"targetContainersMode": mode, "targetContainersNameRegex": regex, "resourcesExpr": expressions});
+    let mut policy = json!({"targetContainersMode": mode, "targetContainersNameRegex": regex});
+    policy["resourcesExpr"] = expressions;
     set("s", json!({"containers": [sidecar("side", json!({"resourcesPolicy": policy}))]}))
 }
 
 fn with_resources(containers: Value) -> Value {
-    new_pod(json!({"spec": {"containers": containers}}))
+    let mut pod = json!({"spec": {}});
+    pod["spec"]["containers"] = containers;
+    new_pod(pod)
 }
 
 /// SS-43 … SS-45, 8.1 no. 27 to 34.
@@ -353,11 +356,11 @@ fn pinned(more: Value, partial: Value) -> (World, Value) {
     let mut case = Case::of(set("s", json!({"customVersion": "v1"})), 0);
     case.change("/containers/0/image", json!("side:2"));
     case.set["spec"]["customVersion"] = json!("v2");
-    case.set["spec"]["injectionStrategy"] = json!({"revision": more});
+    case.set["spec"]["injectionStrategy"]["revision"] = more;
     super::merge(&mut case.set["spec"]["updateStrategy"], partial);
     case.settle();
     let first = case.revisions[0].clone();
-    let world = case.revisions.iter().fold(World::of(&[&case.set]), |world, one| world.revision(one));
+    let world = case.revisions.iter().fold(World::of(&[&case.set]), World::revision);
     (world, first)
 }
 
@@ -376,25 +379,25 @@ fn ss_27_ss_28_ss_29_ss_30_sidecarset_b4_sidecarset_b5_pinned_revisions_are_inje
     assert_eq!(hashes["s"]["hash"], first["metadata"]["annotations"]["kruise.io/sidecarset-hash"], "SS-30");
 
     let selected = json!({"selector": {"matchLabels": {"track": "canary"}}});
-    let (world, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), selected);
-    assert_eq!(image(&world, new_pod(json!({}))), "side:1", "kept back by the selector");
-    assert_eq!(image(&world, new_pod(json!({"metadata": {"labels": {"track": "canary"}}}))), "side:2");
-    let (world, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), json!({}));
-    assert_eq!(image(&world, new_pod(json!({}))), "side:2");
+    let (canary, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), selected);
+    assert_eq!(image(&canary, new_pod(json!({}))), "side:1", "kept back by the selector");
+    assert_eq!(image(&canary, new_pod(json!({"metadata": {"labels": {"track": "canary"}}}))), "side:2");
+    let (partial, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), json!({}));
+    assert_eq!(image(&partial, new_pod(json!({}))), "side:2");
     for (partition, wanted) in [("100%", "side:1"), ("0%", "side:2")] {
-        let (world, _) =
+        let (kept, _) =
             pinned(json!({"customVersion": "v1", "policy": "Partial"}), json!({"partition": partition}));
-        assert_eq!(image(&world, new_pod(json!({}))), wanted);
+        assert_eq!(image(&kept, new_pod(json!({}))), wanted);
     }
-    let (world, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), json!({"paused": true}));
-    assert_eq!(image(&world, new_pod(json!({}))), "side:1", "SS-28");
+    let (paused, _) = pinned(json!({"customVersion": "v1", "policy": "Partial"}), json!({"paused": true}));
+    assert_eq!(image(&paused, new_pod(json!({}))), "side:1", "SS-28");
 
-    let (world, _) = pinned(json!({"revisionName": "s-gone"}), json!({}));
-    assert!(world.refused(&new_pod(json!({}))).contains("s-gone"));
-    let (world, mut foreign) = pinned(json!({"revisionName": "foreign"}), json!({}));
+    let (gone, _) = pinned(json!({"revisionName": "s-gone"}), json!({}));
+    assert!(gone.refused(&new_pod(json!({}))).contains("s-gone"));
+    let (other, mut foreign) = pinned(json!({"revisionName": "foreign"}), json!({}));
     foreign["metadata"]["name"] = json!("foreign");
     foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
-    assert!(world.revision(&foreign).ask(&new_pod(json!({}))).denial.is_some(), "B4: of another owner");
+    assert!(other.revision(&foreign).ask(&new_pod(json!({}))).denial.is_some(), "B4: of another owner");
     assert_eq!(foreign["metadata"]["namespace"], NAMESPACE);
 }
 

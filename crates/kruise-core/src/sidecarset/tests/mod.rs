@@ -59,7 +59,6 @@ pub fn patched(mut object: Value, ops: &[Op]) -> Value {
 
 /// As admission stores it.
 pub fn stored(object: Value) -> Value {
-    let around = Surroundings::default();
     let answer = judge::mutate(&Request::create(object.clone()));
     assert_eq!(answer.denial, None, "{object}");
     patched(object, &answer.patch)
@@ -71,7 +70,8 @@ pub fn set(name: &str, more: Value) -> Value {
         "selector": {"matchLabels": {"app": "web"}},
         "containers": [{"name": "side", "image": "side:1"}],
     });
-    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { panic!("{more}") };
+    spec.as_object_mut().unwrap().extend(more);
     let metadata = json!({
         "name": name, "uid": format!("uid-{name}"), "resourceVersion": "7", "generation": 1,
         "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -119,8 +119,8 @@ impl World {
     }
 
     pub fn namespace(mut self, name: &str, labels: Value) -> Self {
-        let object =
-            json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels}});
+        let mut object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": "1"}});
+        object["metadata"]["labels"] = labels;
         self.around = self.around.with::<Namespace>(&object);
         self
     }

@@ -17,7 +17,9 @@ fn why(plan: &Plan, pod: &str) -> String {
 }
 
 fn rolling(more: Value) -> Value {
-    set("s", json!({"updateStrategy": more}))
+    let mut spec = json!({});
+    spec["updateStrategy"] = more;
+    set("s", spec)
 }
 
 /// SS-52 … SS-59, SS-70, SS-79 … SS-82: images, notes, condition and status of a rollout.
@@ -148,22 +150,22 @@ fn ss_74_ss_75_ss_76_order_by_readiness_priority_and_scatter() {
     assert_eq!(touched(&case.plan())[0], "p1", "not ready first, and for free");
 
     let weighted = json!({"priorityStrategy": {"weightPriority": [{"weight": 10, "matchSelector": {"matchLabels": {"w": "1"}}}]}});
-    let mut case = Case::of(rolling(weighted), 2);
-    case.add("heavy", json!({"metadata": {"labels": {"w": "1"}}}));
-    case.change("/containers/0/image", json!("side:2"));
-    let plan = case.plan();
-    case.apply(&plan);
-    assert_eq!(touched(&case.plan()), ["heavy"]);
+    let mut case_then = Case::of(rolling(weighted), 2);
+    case_then.add("heavy", json!({"metadata": {"labels": {"w": "1"}}}));
+    case_then.change("/containers/0/image", json!("side:2"));
+    let then = case_then.plan();
+    case_then.apply(&then);
+    assert_eq!(touched(&case_then.plan()), ["heavy"]);
 
     let scattered = json!({"scatterStrategy": [{"key": "zone", "value": "*"}], "maxUnavailable": 2});
-    let mut case = Case::of(rolling(scattered), 0);
+    let mut case_again = Case::of(rolling(scattered), 0);
     for (name, zone) in [("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b"), ("b3", "b")] {
-        case.add(name, json!({"metadata": {"labels": {"zone": zone}}}));
+        case_again.add(name, json!({"metadata": {"labels": {"zone": zone}}}));
     }
-    case.change("/containers/0/image", json!("side:2"));
-    let plan = case.plan();
-    case.apply(&plan);
-    let batch = touched(&case.plan());
+    case_again.change("/containers/0/image", json!("side:2"));
+    let again = case_again.plan();
+    case_again.apply(&again);
+    let batch = touched(&case_again.plan());
     assert_eq!(
         batch.iter().map(|name| &name[..1]).collect::<std::collections::BTreeSet<_>>().len(),
         2,
@@ -192,8 +194,8 @@ fn ss_73_pod_in_the_middle_of_an_upgrade_waits() {
     case.change("/containers/0/image", json!("side:3"));
     let plan = case.plan();
     case.apply(&plan);
-    let plan = case.plan();
-    assert_eq!((touched(&plan).len(), why(&plan, "p0")), (0, "Updating".to_owned()));
+    let again = case.plan();
+    assert_eq!((touched(&again).len(), why(&again, "p0")), (0, "Updating".to_owned()));
 }
 
 /// SS-85: back to the image before, pods that still have it are updated at once.
@@ -219,8 +221,8 @@ fn ss_55_ss_57_history_keeps_ten_and_reuses_old_content() {
         case.change("/containers/0/image", json!(format!("side:{i}")));
         case.settle();
     }
-    let numbers = |case: &Case| {
-        let mut all: Vec<i64> = case.revisions.iter().map(|one| one["revision"].as_i64().unwrap()).collect();
+    let numbers = |one: &Case| {
+        let mut all: Vec<i64> = one.revisions.iter().map(|one| one["revision"].as_i64().unwrap()).collect();
         all.sort_unstable();
         all
     };
@@ -308,8 +310,8 @@ fn ss_87_ss_88_ss_89_hot_upgrades_alternate_the_twins() {
     assert_eq!(touched(&plan).len(), 0, "the new one does not run yet");
     assert_eq!(why(&plan, "p0"), "HotUpgrading");
     case.pods.iter_mut().for_each(run);
-    let plan = case.plan();
-    case.apply(&plan);
+    let again = case.plan();
+    case.apply(&again);
     assert_eq!(case.image(0, "mesh-1"), "empty:1");
     assert_eq!(case.annotation(0, "version.sidecarset.kruise.io/mesh-1"), "0");
     assert_eq!(case.annotation(0, "versionalt.sidecarset.kruise.io/mesh-2"), "0");
@@ -349,7 +351,7 @@ fn ss_60_sidecarset_b14_digests_are_compared_by_themselves() {
         case.apply(&plan);
     }
     let set_id =
-        |case: &mut Case, id: &str| case.pods[0]["status"]["containerStatuses"][0]["imageID"] = json!(id);
+        |one: &mut Case, id: &str| one.pods[0]["status"]["containerStatuses"][0]["imageID"] = json!(id);
     set_id(&mut case, "docker.io/library/side@sha256:bb");
     let plan = case.plan();
     case.apply(&plan);
@@ -464,9 +466,9 @@ fn sidecarset_b13_budgets_are_asked_pod_by_pod() {
     case.change("/containers/0/image", json!("side:2"));
     let plan = case.plan();
     case.apply(&plan);
-    let plan = case.plan();
-    assert_eq!(touched(&plan).len(), 2);
-    assert!(plan.chains.iter().all(|chain| chain.allowance.is_some()));
+    let again = case.plan();
+    assert_eq!(touched(&again).len(), 2);
+    assert!(again.chains.iter().all(|chain| chain.allowance.is_some()));
 }
 
 /// 8.2 no. 43: at most two writes for a pod.
@@ -476,15 +478,15 @@ fn sidecarset_b12_two_writes_per_pod_at_most_and_each_on_the_version_that_was_se
     case.change("/containers/0/image", json!("side:2"));
     let plan = case.plan();
     case.apply(&plan);
-    let plan = case.plan();
-    let [chain] = &plan.chains[..] else { panic!("{plan:?}") };
+    let then = case.plan();
+    let [chain] = &then.chains[..] else { panic!("{then:?}") };
     assert_eq!(chain.writes.len(), 2);
     let text = format!("{:?}", chain.writes[0]);
     assert!(text.contains("/metadata/resourceVersion"), "{text}");
     case.settle();
     case.change("/containers/0/image", json!("side:3"));
-    let plan = case.plan();
-    case.apply(&plan);
+    let again = case.plan();
+    case.apply(&again);
     assert_eq!(case.plan().chains[0].writes.len(), 1, "its condition says it already");
 }
 
@@ -498,14 +500,14 @@ fn sidecarset_b22_odd_pods_do_not_stop_a_rollout() {
         .remove("kruise.io/sidecarset-working-hotupgrade-container");
     case.settle();
     assert_eq!(case.status(), [0, 0, 0, 0], "kruise#855: without a working twin it is not managed");
-    let mut case = Case::of(set("s", json!({})), 1);
-    case.pods[0]["status"] = json!({"phase": "Pending"});
-    case.change("/containers/0/image", json!("side:2"));
-    let plan = case.plan();
-    case.apply(&plan);
-    assert_eq!(touched(&case.plan()), ["p0"], "kruise#2472");
-    let mut case = Case::of(rolling(json!({"maxUnavailable": "1%"})), 2);
-    case.change("/containers/0/image", json!("side:2"));
-    case.settle();
-    assert_eq!(case.status()[1], 2, "kruise#1812: a small percentage is one pod");
+    let mut case_then = Case::of(set("s", json!({})), 1);
+    case_then.pods[0]["status"] = json!({"phase": "Pending"});
+    case_then.change("/containers/0/image", json!("side:2"));
+    let plan = case_then.plan();
+    case_then.apply(&plan);
+    assert_eq!(touched(&case_then.plan()), ["p0"], "kruise#2472");
+    let mut case_again = Case::of(rolling(json!({"maxUnavailable": "1%"})), 2);
+    case_again.change("/containers/0/image", json!("side:2"));
+    case_again.settle();
+    assert_eq!(case_again.status()[1], 2, "kruise#1812: a small percentage is one pod");
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::Case;
 use crate::admission::Request;
-use crate::admission::fixtures::Surroundings;
 use crate::golden;
 use crate::sidecarset::{SidecarSet, admission};
 
@@ -42,7 +41,6 @@ fn ss_35_taken_over_sets_are_continued_without_a_write() {
 fn ss_36_stored_sets_pass_our_webhook_unchanged() {
     for (file, case) in cases() {
         assert!(SidecarSet::read(&case.set).spec.is_ok(), "{file}");
-        let around = Surroundings::default();
         let request = Request::update(case.set.clone(), case.set.clone());
         assert!(admission::mutate(&request).patch.is_empty(), "{file}");
     }
