@@ -79,10 +79,10 @@ impl Planned for DaemonSets {
         else {
             return;
         };
-        let (by_node, queue) = (Arc::clone(sets), Arc::clone(wiring.queue()));
-        nodes.on_change(move |change| wake_by_node(change, &by_node, &queue));
-        let (by_orphan, queue) = (Arc::clone(sets), Arc::clone(wiring.queue()));
-        pods.on_change(move |change| wake_by_orphan(change, &by_orphan, &queue));
+        let (by_node, of_nodes) = (Arc::clone(sets), Arc::clone(wiring.queue()));
+        nodes.on_change(move |change| wake_by_node(change, &by_node, &of_nodes));
+        let (by_orphan, of_orphans) = (Arc::clone(sets), Arc::clone(wiring.queue()));
+        pods.on_change(move |change| wake_by_orphan(change, &by_orphan, &of_orphans));
     }
 }
 
@@ -96,8 +96,8 @@ fn wake_by_node(change: &Change<'_, Node>, sets: &Store<DaemonSet>, queue: &Queu
         let Ok(spec) = &set.spec else { continue };
         let meaning = |node: Option<&Arc<Node>>| {
             let verdict = node.map(|node| spec.needs.verdict(node));
-            let is_selected = |node: &Arc<Node>| {
-                spec.rolling.selector.as_ref().is_some_and(|selector| selector.matches_map(node.labels()))
+            let is_selected = |one: &Arc<Node>| {
+                spec.rolling.selector.as_ref().is_some_and(|selector| selector.matches_map(one.labels()))
             };
             (verdict, node.is_some_and(is_selected))
         };
@@ -136,12 +136,12 @@ fn remember(wiring: &Wiring<'_>, memory: &Memory) {
         let is_going = change.new.is_none_or(|new| new.deleted.is_some() || new.uid != pod.uid);
         let (Some(owner), Some(node), true) = (pod.controller(), &pod.node, is_going) else { return };
         for set in owners.by(Index::Uid, owner.uid.as_str()) {
-            locked(&of_pods, |memory| memory.deleted(&set.head.uid, observed(&set.head), node));
+            locked(&of_pods, |failures| failures.deleted(&set.head.uid, observed(&set.head), node));
         }
     });
     sets.on_change(move |change: &Change<'_, DaemonSet>| {
         if let (Some(old), None) = (change.old, change.new) {
-            locked(&of_sets, |memory| memory.forget(&old.head.uid));
+            locked(&of_sets, |failures| failures.forget(&old.head.uid));
         }
     });
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use kruise_api::names::{self, APPS_GROUP, component};
 use kruise_api::resource::{PODS, REVISIONS};
-use kruise_core::admission::{Known, Operation, Question, Request};
+use kruise_core::admission::{self as asked, Operation, Question, Request};
 use kruise_core::cluster::namespace::Namespace;
 use kruise_core::lookup::Lookup;
 use kruise_core::plan::Plan;
@@ -78,8 +78,8 @@ impl Waker {
     fn wake_by_pod(&self, change: &Change<'_, PodView>) {
         let (old, new) = (change.old.map(AsRef::as_ref), change.new.map(AsRef::as_ref));
         let Some(pod) = new.or(old) else { return };
-        let listed = |pod: Option<&PodView>| -> BTreeSet<String> {
-            pod.map(|pod| list_of(&pod.annotations).map(str::to_owned).collect()).unwrap_or_default()
+        let listed = |one: Option<&PodView>| -> BTreeSet<String> {
+            one.map(|one| list_of(&one.annotations).map(str::to_owned).collect()).unwrap_or_default()
         };
         let is_news = match (old, new) {
             (Some(old), Some(new)) => matters(old, new),
@@ -139,13 +139,13 @@ fn entries() -> Vec<Entry> {
         resource,
         Sort::Mutating,
         &written,
-        Arc::new(|request: Request, _: &Known<'_>| admission::mutate(&request)),
+        Arc::new(|request: Request, _: &asked::Known<'_>| admission::mutate(&request)),
     );
     let validating = Entry::of_kind(
         resource,
         Sort::Validating,
         &written,
-        Arc::new(|request: Request, known: &Known<'_>| admission::admit(&request, known)),
+        Arc::new(|request: Request, known: &asked::Known<'_>| admission::admit(&request, known)),
     );
     vec![mutating, validating.asking(&[Question::Configuration, Question::Sidecars]).widening()]
 }

@@ -34,7 +34,7 @@ fn scenarios() -> Vec<Scenario> {
     let create = |name: &'static str| Create(pod_named(name), pod(name));
     let image = |image: &str| Patch(SET, json!({"spec": {"containers": [container(image, &json!({}))]}}));
     let hot = json!({"upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": EMPTY_IMAGE}});
-    let hot_image = |image: &str| Patch(SET, json!({"spec": {"containers": [container(image, &hot)]}}));
+    let hot_image = |name: &str| Patch(SET, json!({"spec": {"containers": [container(name, &hot)]}}));
     let paused = |paused: bool| Patch(SET, json!({"spec": {"updateStrategy": {"paused": paused}}}));
     vec![
         scenario("injected", json!({})).then([create("a"), create("b"), Settle]),
