@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn name_of_a_pod_leads_to_no_other_object() {
         assert!(can_be_a_name("web-0.a"));
-        for name in ["", ".", "..", "../secrets/x", "a/log", "a?x=y", "a%2f", "A"] {
+        for name in ["", ".", "..", "secrets/x", "a/log", "a?x=y", "a%2f", "A"] {
             assert!(!can_be_a_name(name), "{name}");
         }
     }
