@@ -1,6 +1,7 @@
 //! The node agent on a real node: kubelet, containerd and a registry do what they do in a cluster.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kruise_testbed::chart::{self, Apply};
 use kruise_testbed::wait;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -11,6 +12,9 @@ use crate::fixtures::{Bench, PATIENCE, is_ready, with_agent};
 
 /// A key of the template that a container reads as environment.
 const KEY: &str = "example.com/config";
+
+/// On requests that are not over.
+const ACTIVE: &str = "crr.apps.kruise.io/active";
 
 fn kind(version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", version, kind))
@@ -77,38 +81,46 @@ async fn one_pod(bench: &Bench, what: &str, ok: impl Fn(&Pod) -> bool) -> Pod {
     seen.await.unwrap_or_else(|error| panic!("{error}")).pop().unwrap()
 }
 
-/// CRR, acceptance 1 without the manager's part, which the test plays: the identity of the container, and the snapshot.
+/// CRR, acceptance 1: kubectl names a pod and a container, admission freezes which one is meant, the agent stops it, and the
+/// manager tells the agent when the pod is ready with the next one.
 #[tokio::test]
-async fn cd_9_request_restarts_a_container() {
+async fn cd_9_cr_7_request_of_kubectl_restarts_a_container() {
     let Some(bench) = with_agent("agent-recreate").await else { return };
     bench.run("web", "nginx:1.22", bench.node(1)).await;
     let before = bench.until_ready("web").await;
-    let api: Api<DynamicObject> = Api::namespaced_with(
-        bench.client.clone(),
-        bench.namespace,
-        &kind("v1beta1", "ContainerRecreateRequest"),
-    );
-    let context = json!({"containerID": container(&before).container_id, "restartCount": 0});
-    create(&api, json!({
+    let request = json!({
         "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest",
-        "metadata": {"name": "restart", "labels": {
-            "crr.apps.kruise.io/pod-uid": before.uid(), "crr.apps.kruise.io/node-name": bench.node(1), "crr.apps.kruise.io/active": "true",
-        }},
-        "spec": {"podName": "web", "containers": [{"name": "main", "statusContext": context}], "strategy": {"terminationGracePeriodSeconds": 1}},
-    }))
-    .await;
+        "metadata": {"name": "restart", "namespace": bench.namespace},
+        "spec": {"podName": "web", "containers": [{"name": "main"}]},
+    });
+    chart::apply_as(bench.cluster, &request.to_string(), Apply::Client).await.unwrap();
 
-    let after =
-        bench.until("web", "a new container", |pod| is_ready(pod) && container(pod).restart_count == 1).await;
+    let resource = kind("v1beta1", "ContainerRecreateRequest");
+    let api: Api<DynamicObject> = Api::namespaced_with(bench.client.clone(), bench.namespace, &resource);
+    // The last write: the manager takes the label off when the agent is done.
+    let params = ListParams::default();
+    let ended = wait::until_all_within(
+        &api,
+        &params,
+        "the request to end",
+        PATIENCE,
+        |all| matches!(all, [one] if !one.labels().contains_key(ACTIVE)),
+    );
+    let ended = ended.await.unwrap_or_else(|error| panic!("{error}")).pop().unwrap();
+
+    assert_eq!(ended.labels().get("crr.apps.kruise.io/pod-uid"), before.uid().as_ref());
+    let frozen = json!({"containerID": container(&before).container_id, "restartCount": 0});
+    assert_eq!(ended.data["spec"]["containers"][0]["statusContext"], frozen);
+    assert_eq!(ended.data["spec"]["strategy"]["terminationGracePeriodSeconds"], 1, "the pod's");
+    let after = bench.until_ready("web").await;
     assert_eq!(after.uid(), before.uid());
-    let snapshot = json!({"status": {"containerStatusSnapshot": [{
-        "name": "main", "ready": true, "restartCount": 1, "containerID": container(&after).container_id,
-    }]}});
-    api.patch_status("restart", &PatchParams::default(), &Patch::Merge(snapshot)).await.unwrap();
-    let done =
-        until(&api, "restart", "the request to complete", |one| one["status"]["phase"] == "Completed").await;
-    assert_eq!(done["status"]["containerRecreateStates"][0]["phase"], "Succeeded");
-    assert_eq!(done["status"]["containerRecreateStates"][0]["isKilled"], true);
+    assert_ne!(container(&after).container_id, container(&before).container_id);
+    assert_eq!(container(&after).restart_count, 1, "once, and not again");
+    let status = &ended.data["status"];
+    assert_eq!((&status["phase"], &status["message"]), (&json!("Completed"), &Value::Null));
+    let states = json!([{"name": "main", "phase": "Succeeded", "isKilled": true}]);
+    assert_eq!(status["containerRecreateStates"], states);
+    assert_eq!(status["containerStatusSnapshot"][0]["containerID"], json!(container(&after).container_id));
 }
 
 /// images, acceptance 13, 20: a tag that the node does not have is pulled from the registry, and reported.

@@ -55,7 +55,8 @@ pub async fn managed(namespace: &'static str) -> Option<Bench> {
     Some(Bench::of(SHARED.get_or_init(start).await, namespace).await)
 }
 
-/// As [`managed`], in a third cluster, where the node agent works, too: elsewhere tests play it.
+/// As [`managed`], in a third cluster, where the node agent works, too (elsewhere tests play it), and admission, which tells it
+/// what requests mean.
 pub async fn with_agent(namespace: &'static str) -> Option<Bench> {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
     if !can_run() {
@@ -64,7 +65,7 @@ pub async fn with_agent(namespace: &'static str) -> Option<Bench> {
     let start = || async {
         let cluster = cluster(1).await;
         crds::install(&cluster.client()).await.unwrap();
-        manager::start(&cluster, &manager::program().unwrap(), &[]).await.unwrap();
+        manager::start_called(&cluster, &manager::program().unwrap(), &[]).await.unwrap();
         daemon::start(&cluster, &cluster.real_nodes()[0]).await.unwrap();
         cluster
     };
