@@ -10,7 +10,7 @@ use kruise_core::cluster::namespace::Namespace;
 use kruise_core::lookup::Lookup;
 use kruise_core::plan::Plan;
 use kruise_core::pod::PodView;
-use kruise_core::revision::Known;
+use kruise_core::revision::Known as Revision;
 use kruise_core::sidecarset::{
     EVERYWHERE, NAMESPACED, SidecarSet, View, admission, inject, is_missed_differently, list_of, matters,
     plan,
@@ -30,7 +30,12 @@ pub const REGISTRATION: Registration = Registration {
     name: "sidecarset",
     gate: None,
     workers: Workers::Flag("SidecarSets"),
-    reads: &[Read::of::<SidecarSet>(), Read::of::<PodView>(), Read::of::<Known>(), Read::of::<Namespace>()],
+    reads: &[
+        Read::of::<SidecarSet>(),
+        Read::of::<PodView>(),
+        Read::of::<Revision>(),
+        Read::of::<Namespace>(),
+    ],
     writes: &[SidecarSet::RESOURCE, PODS, REVISIONS],
     controller: |wiring| start(SidecarSets, wiring),
     entries,
