@@ -25,7 +25,7 @@ pub struct Member<'a> {
     pub revision: String,
     pub working: Working,
     /// Absent where they cannot be read.
-    states: Option<States>,
+    pub states: Option<States>,
 }
 
 /// What a pod and the set differ in.

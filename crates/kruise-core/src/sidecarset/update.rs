@@ -42,6 +42,9 @@ pub struct Rollout<'a> {
 
 impl<'a> Rollout<'a> {
     pub fn step(&self, plan: &mut Plan) {
+        for member in self.members.iter().filter(|one| one.is_updated) {
+            plan.act_if(self.tell_upgraded(member));
+        }
         let waiting = self.waiting(plan);
         let candidates = self.in_order(waiting);
         let matched = count(self.members.len());
@@ -230,6 +233,23 @@ impl<'a> Rollout<'a> {
         // About nothing in particular: the pod is left alone all the same, and has its reason.
         edit.write(Guard::Identity).map(|write| Chain::other(Purpose::Refresh, vec![write]))
     }
+
+    /// The second write of an upgrade may be missing (B12), and an edit that is taken back needs no upgrade: nothing else would correct
+    /// the condition.
+    fn tell_upgraded(&self, member: &Member<'_>) -> Option<Chain> {
+        let set = self.view.head.name.as_ref();
+        let mut edit = Edit::of(member.pod);
+        let is_told = match upgradable(&edit).get(set) {
+            Some(can) => *can,
+            // A pod that was only injected has no condition.
+            None => member.states.as_ref().is_none_or(|states| !states.contains_key(set)),
+        };
+        if is_told {
+            return None;
+        }
+        set_condition(&mut edit, set, Difference::Images, self.now);
+        edit.write(Guard::Identity).map(|write| Chain::other(Purpose::Refresh, vec![write]))
+    }
 }
 
 /// Consistent and ready.
@@ -253,11 +273,15 @@ pub fn note_state(states: &States, edit: &mut Edit<'_>) {
     edit.annotation(SIDECARSET_INPLACE_UPDATE_STATE, &records::text(states));
 }
 
+/// What the message of the condition says.
+fn upgradable(edit: &Edit<'_>) -> BTreeMap<String, bool> {
+    let message = edit.current(SIDECARSET_UPGRADABLE).and_then(|there| there.message());
+    message.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
 /// The message is a map from sets to whether they can upgrade the pod; the condition is True if all can (SS-82).
 fn set_condition(edit: &mut Edit<'_>, set: &str, difference: Difference, now: Timestamp) {
-    let message = edit.current(SIDECARSET_UPGRADABLE).and_then(|there| there.message());
-    let mut sets: BTreeMap<String, bool> =
-        message.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let mut sets = upgradable(edit);
     sets.insert(set.to_owned(), difference == Difference::Images);
     let text = serde_json::to_string(&sets).unwrap_or_default();
     let (status, why) = if sets.values().all(|can| *can) {
@@ -293,4 +317,48 @@ fn is_older_form(text: Option<&str>) -> bool {
 
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::tests::{Case, set};
+
+    fn said(case: &Case) -> Option<(Value, Value)> {
+        let conditions = case.pods[0]["status"]["conditions"].as_array().unwrap();
+        let found = conditions.iter().find(|one| one["type"] == "SidecarSetUpgradable")?;
+        Some((found["status"].clone(), found["message"].clone()))
+    }
+
+    fn yes() -> Option<(Value, Value)> {
+        Some((json!("True"), json!("{\"s\":true}")))
+    }
+
+    /// B12: a manager that ends between the two writes of an upgrade.
+    #[test]
+    fn ss_82_b12_a_condition_that_was_not_written_is_made_up_for() {
+        let mut case = Case::of(set("s", json!({})), 1);
+        assert_eq!(said(&case), None, "an injected pod has none");
+        case.change("/containers/0/image", json!("side:2"));
+        case.settle();
+        assert_eq!(said(&case), yes());
+        let conditions = case.pods[0]["status"]["conditions"].as_array_mut().unwrap();
+        conditions.retain(|one| one["type"] != "SidecarSetUpgradable");
+        case.settle();
+        assert_eq!(said(&case), yes());
+    }
+
+    #[test]
+    fn ss_82_an_edit_that_is_taken_back_leaves_no_condition_false() {
+        let env = |value: &str| json!([{"name": "A", "value": value}]);
+        let sidecar = json!({"name": "side", "image": "side:1", "env": env("1")});
+        let mut case = Case::of(set("s", json!({"containers": [sidecar]})), 1);
+        case.change("/containers/0/env", env("2"));
+        case.settle();
+        assert_eq!(said(&case), Some((json!("False"), json!("{\"s\":false}"))));
+        case.change("/containers/0/env", env("1"));
+        case.settle();
+        assert_eq!(said(&case), yes());
+    }
 }

@@ -201,7 +201,12 @@ impl SafetyRules for Rules {
         }
         // One that becomes idle after a hot upgrade was paid for when the upgrade began.
         let begins = sidecars(pod).any(|(one, image)| changed.contains(&one) && image != EMPTY_IMAGE);
-        if !begins || !is_ready(before) {
+        if !begins {
+            return;
+        }
+        // One that does not serve is repaired for free, whatever was paid for it before (SS-78).
+        if !is_ready(before) {
+            self.0.remove(pod.uid());
             return;
         }
         let limit = SET
@@ -209,7 +214,11 @@ impl SafetyRules for Rules {
             .and_then(|set| set.value.pointer("/spec/updateStrategy/maxUnavailable")?.as_u64());
         let paid = &self.0;
         let others = pods(change.store).filter(|other| other.uid() != pod.uid() && is_active(other));
-        let busy = others.filter(|other| paid.contains(other.uid()) && is_restarting(other)).count() + 1;
+        // One that hangs at an earlier image has nothing to do with this upgrade, and waits for its own (SS-78).
+        let is_busy = |other: &&Object| {
+            paid.contains(other.uid()) && is_restarting(other) && sidecars(other).eq(sidecars(pod))
+        };
+        let busy = others.filter(is_busy).count() + 1;
         if limit.and_then(|limit| usize::try_from(limit).ok()).is_some_and(|limit| limit < busy) {
             notes.broken.push(format!("{busy} pods are being upgraded, more than maxUnavailable allows"));
         }
