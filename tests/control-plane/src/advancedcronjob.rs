@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Node;
 use kruise_sim::kubelet::{Behaviour, Which};
 use kruise_testbed::{Scratch, scratch, scratch_with_all_gates, wait};
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -74,7 +75,7 @@ fn is_complete(job: &Job) -> bool {
 /// Scenarios 1, 3 and 6, through v1alpha1: Jobs run and end, history is pruned, a pause stops them and a resume starts them.
 #[tokio::test]
 async fn advancedcronjob_scenarios_1_3_6_jobs_run_at_their_times_until_it_is_paused() {
-    let crons = Crons::new("acj-jobs").await;
+    let crons = Crons::of(scratch_with_all_gates("acj-jobs").await.unwrap());
     let spec = json!({
         "schedule": "@every 2s", "successfulJobsHistoryLimit": 1,
         "template": {"jobTemplate": {"metadata": {"labels": {"run": "yes"}}, "spec": {"template": pod()}}},
@@ -102,17 +103,23 @@ async fn advancedcronjob_scenarios_1_3_6_jobs_run_at_their_times_until_it_is_pau
     wait::until_all_within(&crons.jobs, &ListParams::default(), "it goes on", PATIENCE, is_new)
         .await
         .unwrap();
+    crons.change(json!({"paused": true})).await;
 }
 
 /// Scenarios 2 and 4, advancedcronjob/B10: BroadcastJobs one after the other, with the annotations of their template; image lists are created.
 #[tokio::test]
 async fn advancedcronjob_scenarios_2_4_broadcast_jobs_and_image_lists() {
     let crons = Crons::new("acj-kinds").await;
-    let broadcast = json!({"broadcastJobTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {"template": pod()}}});
+    // On one node: the others belong to the tests beside this one, too.
+    let nodes: Api<Node> = Api::all(crons.client.clone());
+    let node = nodes.list(&ListParams::default().limit(1)).await.unwrap().items.remove(0);
+    let mut template = pod();
+    template["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": node.name_any()});
+    let broadcast = json!({"broadcastJobTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {"template": template}}});
     crons
         .create(
             "v1beta1",
-            &json!({"schedule": "@every 1s", "concurrencyPolicy": "Forbid", "template": broadcast}),
+            &json!({"schedule": "@every 2s", "concurrencyPolicy": "Forbid", "template": broadcast}),
         )
         .await
         .unwrap();

@@ -124,7 +124,7 @@ fn image_of(pod: &Pod) -> &str {
 /// Scenarios 1, 3, 12 and 15, through v1alpha1: a pod on every node, back after its deletion and after its failure; NoExecute drives it off.
 #[tokio::test]
 async fn daemonset_scenarios_1_3_15_one_pod_on_every_node_whatever_happens_to_it() {
-    let agents = Agents::new("ds-runs").await;
+    let agents = Agents::admitted("ds-runs").await;
     agents.create("v1alpha1", &agents.spec(3, &json!({"rollingUpdateType": "Standard"}))).await.unwrap();
     let pods = agents.settled(3).await;
     assert_eq!(on_nodes(&pods).len(), 3);
