@@ -72,6 +72,7 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     broadcasts(&world, &here).await;
     looks_into_pods(&here).await;
     restarts_containers(&here).await;
+    injects(&here).await;
     runs_agents_and_schedules(&here).await;
     heals_certificates(&here).await;
 
@@ -310,6 +311,22 @@ async fn looks_into_pods(here: &Sets) {
     wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
     let looked_into = pods.get("looked-into").await.unwrap();
     assert!(looked_into.spec.unwrap().ephemeral_containers.is_some_and(|all| all.len() == 1));
+}
+
+/// A SidecarSet that selects no pod is reported on.
+async fn injects(here: &Sets) {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "SidecarSet"));
+    let sets = Api::<DynamicObject>::all_with(here.client.clone(), &kind);
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "injects"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "injected"}}, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+            "containers": [{"name": "side", "image": "side:1"}],
+        },
+    });
+    sets.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let is_seen = |one: &DynamicObject| one.data["status"]["observedGeneration"] == 1;
+    wait::until(&sets, "injects", "it is reported on", is_seen).await.unwrap();
 }
 
 /// A pod goes out of service for a request and back, and the request deletes itself. The agent's word is the test's.

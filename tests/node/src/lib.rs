@@ -4,8 +4,6 @@
 //! run, each test says `skipped:` and why; in CI (`CI=true`) that is a failure.
 
 #[cfg(test)]
-mod agent;
-#[cfg(test)]
 mod cloneset;
 #[cfg(test)]
 mod fixtures;

@@ -168,16 +168,7 @@ fn permissions() -> Vec<Use> {
             vec![seen("patch", "reports pods, the newest revision and conditions")],
         ),
         manager(PART, APPS_GROUP, "sidecarsets/finalizers", vec![blocks_owner()]),
-        manager(
-            PART,
-            "",
-            "namespaces",
-            [
-                CACHE.as_slice(),
-                &[seen("get", "reads the labels of a namespace that was created a moment ago")],
-            ]
-            .concat(),
-        ),
+        manager(PART, "", "namespaces", CACHE.to_vec()),
         note(
             Names::Only(&[names::SIDECARSET_ADMISSIONS]),
             vec![

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use http::{Method, Request as Http, header};
 use jiff::Timestamp;
 use kruise_api::names::SIDECARSET_ADMISSIONS;
-use kruise_api::resource::NAMESPACES;
 use kruise_core::admission::{DryRun, Operation, Request, Subresource};
 use kruise_core::cluster::namespace::Namespace;
 use kruise_core::lookup::Slim;
@@ -27,6 +27,10 @@ use super::entry::Sort;
 
 /// Longer than a request of the API server lasts, and than any watch is late that is not broken; clocks may differ by the rest.
 const NOTED_SECONDS: i64 = 300;
+
+/// How often and how long a review waits for what a watch is about to bring: ten seconds in all, a third of what the API server waits.
+const WATCH_TURNS: u32 = 500;
+const WATCH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Reads the note for all who ask.
 #[derive(Default)]
@@ -67,13 +71,16 @@ impl Fresh {
     }
 }
 
-/// B3: a namespace that was created a moment ago is known, too.
+/// B3: a namespace that was created a moment ago is waited for, and so are the first lists of a replica that has just begun.
 async fn know_namespace(cx: &Context, name: &str) -> Result<(), String> {
-    let is_known = cx.stores.lookup().get::<Namespace>(&Key::cluster(name)).is_some();
-    if is_known || name.is_empty() {
-        return Ok(());
+    let is_known = || cx.stores.lookup().get::<Namespace>(&Key::cluster(name)).is_some();
+    for _ in 0..WATCH_TURNS {
+        if cx.stores.lookup().is_settled::<SidecarSet>() && (name.is_empty() || is_known()) {
+            return Ok(());
+        }
+        tokio::time::sleep(WATCH_PAUSE).await;
     }
-    refresh(cx, NAMESPACES, name).await
+    Err(format!("this manager does not know all SidecarSets and the namespace {name:?} yet"))
 }
 
 async fn read_noted(cx: &Context) -> Result<(), String> {
