@@ -73,7 +73,7 @@ impl Slim for PodView {
         for set in list_of(&self.annotations) {
             put(INJECTED, set);
         }
-        for owner in &self.owners {
+        for owner in self.owners.iter() {
             put(Index::Owner, owner.uid.as_str());
         }
         if self.controller().is_none() {

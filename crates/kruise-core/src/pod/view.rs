@@ -30,7 +30,7 @@ pub struct PodView {
     pub annotations: Texts,
     pub finalizers: Box<[Arc<str>]>,
     /// In wire order: a release removes one by position.
-    pub owners: Box<[Owner]>,
+    pub owners: Arc<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
     /// The only node that its affinity allows; known until it is bound.
@@ -38,7 +38,7 @@ pub struct PodView {
     pub restart_policy: RestartPolicy,
     /// Of all init containers.
     pub init_restarts: u32,
-    pub readiness_gates: Box<[Arc<str>]>,
+    pub readiness_gates: Arc<[Arc<str>]>,
     /// Names of the volumes that are claims.
     pub claim_volumes: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
@@ -52,7 +52,7 @@ pub struct PodView {
     pub ephemeral: Box<[EphemeralContainer]>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Owner {
     pub uid: Uid,
     pub kind: Arc<str>,
@@ -84,12 +84,16 @@ pub struct Condition {
     words: Option<Box<Words>>,
 }
 
-/// Unix seconds, as precise as the wire; a third of what an optional timestamp takes.
+/// Unix seconds, as precise as the wire; a sixth of what an optional timestamp takes. What was before 1970 or is after 2105 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Since(i64);
+struct Since(u32);
 
 impl Since {
-    const UNKNOWN: Self = Self(i64::MIN);
+    const UNKNOWN: Self = Self(u32::MAX);
+
+    fn of(at: Option<Timestamp>) -> Self {
+        at.and_then(|at| u32::try_from(at.as_second()).ok()).map_or(Self::UNKNOWN, Self)
+    }
 }
 
 /// Most conditions have neither; thousands of pods have six conditions each.
@@ -156,13 +160,12 @@ pub struct ContainerStatus {
 
 impl Condition {
     pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
-        let since = since.map_or(Since::UNKNOWN, |at| Since(at.as_second()));
-        Self { kind, status, since, words: None }
+        Self { kind, status, since: Since::of(since), words: None }
     }
 
     /// When it got this status, if the wire says so.
     pub fn since(&self) -> Option<Timestamp> {
-        Timestamp::from_second(self.since.0).ok()
+        (self.since != Since::UNKNOWN).then(|| Timestamp::from_second(i64::from(self.since.0)).ok())?
     }
 
     /// Empty texts count as none.
