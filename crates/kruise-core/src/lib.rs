@@ -7,21 +7,17 @@
 //! (`workload`, `rollout`, `revision`, `inplace`, `lifecycle`, `order`, `budget`, `cluster`, `pod`), then one folder per kind.
 
 pub mod admission;
-pub mod advancedcronjob;
 pub mod amount;
 pub mod broadcastjob;
 pub mod budget;
 pub mod chain;
 pub mod cloneset;
 pub mod cluster;
-pub mod containerrecreaterequest;
-pub mod daemonset;
 pub mod eligibility;
 pub mod ephemeraljob;
 pub mod fault;
 pub mod gates;
 pub mod ids;
-pub mod image;
 pub mod inplace;
 pub mod launch;
 pub mod lifecycle;
@@ -39,7 +35,6 @@ pub mod readiness;
 pub mod reason;
 pub mod revision;
 pub mod rollout;
-pub mod sidecarset;
 pub mod statefulset;
 pub mod template;
 pub mod time;

@@ -1,7 +1,6 @@
 //! What a plan may depend on besides objects: the time, what became of the plan before, and how the manager is set up.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -29,8 +28,6 @@ pub struct Turn {
 pub struct Setup {
     pub gates: Gates,
     pub resize: Resize,
-    /// Of the installation, where revisions of cluster-scoped objects are.
-    pub namespace: Arc<str>,
 }
 
 /// Messages of the chains that failed since the last plan that went through, by the condition that reports them.

@@ -70,9 +70,9 @@ impl Engine {
             back_off: flags.back_off(),
             seed,
         };
-        let own_namespace = flags.webhook.pod_namespace.clone();
-        let setup = Setup { gates: gates.clone(), resize, namespace: own_namespace.as_str().into() };
+        let setup = Setup { gates: gates.clone(), resize };
         let controllers = kinds::controllers(flags, &stores, &setup, &shared);
+        let own_namespace = flags.webhook.pod_namespace.clone();
         let namespace = flags.namespace.as_str().into();
         Self { stores, shared, controllers, candidate, namespace, own_namespace }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kruise_core::gates::Gates;
 use kruise_core::lookup::Lookup;
-use kruise_core::sidecarset::SidecarSet;
 use kruise_runtime::cache::{Caches, WatchSettings};
 use kube::Client;
 use tokio::task::JoinSet;
@@ -21,13 +20,6 @@ pub struct Stores {
 impl Stores {
     pub fn new(gates: &Gates) -> Self {
         Self { caches: Arc::new(kinds::caches(gates)), custom: Arc::default() }
-    }
-
-    /// Where nothing watches: what admission finds is everything there is.
-    pub fn assume_complete(&self) {
-        if let Some(sets) = self.caches.store::<SidecarSet>() {
-            sets.assume_complete();
-        }
     }
 
     pub fn lookup(&self) -> Lookup<'_> {

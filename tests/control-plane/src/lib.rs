@@ -3,8 +3,6 @@
 //! One library whose tests are one binary, so that all of them share one control plane.
 
 #[cfg(test)]
-mod advancedcronjob;
-#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod broadcastjob;
@@ -14,10 +12,6 @@ mod certificates;
 mod chart;
 #[cfg(test)]
 mod cloneset;
-#[cfg(test)]
-mod containerrecreaterequest;
-#[cfg(test)]
-mod daemonset;
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
@@ -42,8 +36,6 @@ mod replicas;
 mod run;
 #[cfg(test)]
 mod selection;
-#[cfg(test)]
-mod sidecarset;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]

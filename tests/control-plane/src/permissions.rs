@@ -71,9 +71,6 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     launches_in_order(&world, &here).await;
     broadcasts(&world, &here).await;
     looks_into_pods(&here).await;
-    restarts_containers(&here).await;
-    injects(&here).await;
-    runs_agents_and_schedules(&here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -311,106 +308,6 @@ async fn looks_into_pods(here: &Sets) {
     wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
     let looked_into = pods.get("looked-into").await.unwrap();
     assert!(looked_into.spec.unwrap().ephemeral_containers.is_some_and(|all| all.len() == 1));
-}
-
-/// A SidecarSet that selects no pod is reported on.
-async fn injects(here: &Sets) {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "SidecarSet"));
-    let sets = Api::<DynamicObject>::all_with(here.client.clone(), &kind);
-    let object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "injects"},
-        "spec": {
-            "selector": {"matchLabels": {"app": "injected"}}, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
-            "containers": [{"name": "side", "image": "side:1"}],
-        },
-    });
-    sets.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-    let is_seen = |one: &DynamicObject| one.data["status"]["observedGeneration"] == 1;
-    wait::until(&sets, "injects", "it is reported on", is_seen).await.unwrap();
-}
-
-/// A pod goes out of service for a request and back, and the request deletes itself. The agent's word is the test's.
-async fn restarts_containers(here: &Sets) {
-    let pod = json!({
-        "metadata": {"name": "restarted"},
-        "spec": {"containers": [{"name": "main", "image": "nginx:1"}], "readinessGates": [{"conditionType": "KruisePodReady"}]},
-    });
-    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
-    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
-    let runs =
-        |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
-    wait::until(&pods, "restarted", "it runs", runs).await.unwrap();
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "apps.kruise.io",
-        "v1beta1",
-        "ContainerRecreateRequest",
-    ));
-    let requests = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
-    let object = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest", "metadata": {"name": "restarts"},
-        "spec": {
-            "podName": "restarted", "containers": [{"name": "main"}], "ttlSecondsAfterFinished": 0,
-            "strategy": {"unreadyGracePeriodSeconds": 1},
-        },
-    });
-    requests.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-    let says = async |status| {
-        let patch = Patch::Merge(json!({"status": status}));
-        requests.patch_status("restarts", &PatchParams::default(), &patch).await.unwrap();
-    };
-    says(json!({"phase": "Recreating"})).await;
-    let is_out = |one: &DynamicObject| one.data["status"]["conditions"].is_array();
-    wait::until(&requests, "restarts", "the pod is out of service", is_out).await.unwrap();
-    says(json!({"phase": "Completed", "completionTime": "2026-01-01T00:00:00Z"})).await;
-    let one = ListParams::default().fields("metadata.name=restarts");
-    wait::until_all(&requests, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
-}
-
-/// A DaemonSet reports its nodes; schedules of each kind start runs and replace them. The image ends by the rule of [`broadcasts`].
-async fn runs_agents_and_schedules(here: &Sets) {
-    let api = |kind: &str| {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind));
-        Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind)
-    };
-    let create = async |kind: &str, name: &str, spec: Value| {
-        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec});
-        let object = serde_json::from_value::<DynamicObject>(object).unwrap();
-        api(kind).create(&PostParams::default(), &object).await.unwrap();
-    };
-    let agent = json!({"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
-    let spec = json!({"selector": {"matchLabels": {"app": "agent"}}, "template": agent});
-    create("DaemonSet", "agent", spec).await;
-    let is_ready = |set: &DynamicObject| {
-        let status = &set.data["status"];
-        status["numberReady"].as_i64().is_some_and(|count| 0 < count)
-            && status["numberReady"] == status["desiredNumberScheduled"]
-    };
-    wait::until(&api("DaemonSet"), "agent", "a pod on every node", is_ready).await.unwrap();
-
-    let pod =
-        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "nginx:1"}]}});
-    let images = json!({"images": ["nginx:1"], "completionPolicy": {"type": "Always"}});
-    for (name, template) in [
-        ("jobs", json!({"jobTemplate": {"spec": {"template": pod}}})),
-        ("broadcasts", json!({"broadcastJobTemplate": {"spec": {"template": pod}}})),
-        ("images", json!({"imageListPullJobTemplate": {"spec": images}})),
-    ] {
-        let spec = json!({"schedule": "@every 1s", "concurrencyPolicy": "Replace", "template": template});
-        create("AdvancedCronJob", name, spec).await;
-        let crons = api("AdvancedCronJob");
-        let active =
-            |cron: &DynamicObject| cron.data["status"]["active"][0]["name"].as_str().map(str::to_owned);
-        let first =
-            wait::until(&crons, name, "a run", |cron: &DynamicObject| active(cron).is_some()).await.unwrap();
-        let first = active(&first);
-        wait::until(&crons, name, "another run", |cron: &DynamicObject| {
-            active(cron).is_some() && active(cron) != first
-        })
-        .await
-        .unwrap();
-        let pause = Patch::Merge(json!({"spec": {"paused": true}}));
-        crons.patch(name, &PatchParams::default(), &pause).await.unwrap();
-    }
 }
 
 /// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

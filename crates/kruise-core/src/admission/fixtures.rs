@@ -39,7 +39,6 @@ impl Surroundings {
             suffix: &|| String::from("abcde"),
             now: t0(),
             live: &self.live,
-            namespace: "kruise-system",
         }
     }
 }

@@ -70,8 +70,5 @@ impl Slim for BroadcastJob {
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         put(Index::Uid, self.uid());
-        if let Some(owner) = &self.head.controller {
-            put(Index::Owner, owner.as_str());
-        }
     }
 }

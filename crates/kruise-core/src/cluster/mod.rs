@@ -2,7 +2,6 @@
 
 pub mod claim;
 pub mod meta;
-pub mod namespace;
 pub mod node;
 pub mod quantity;
 pub mod storage_class;

@@ -2,7 +2,6 @@
 //! ask themselves, because they decide per node. Pods that already run there are not subtracted: the scheduler decides that.
 
 mod affinity;
-mod daemon;
 mod needs;
 mod requests;
 mod taint;
@@ -10,6 +9,5 @@ mod taint;
 mod tests;
 
 pub use affinity::Term;
-pub use daemon::{Verdict, with_daemon_tolerations};
 pub use needs::{Needs, Unfit};
 pub use taint::{Effect, Taint, Toleration};

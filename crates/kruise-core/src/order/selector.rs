@@ -106,8 +106,7 @@ impl Requirement {
         }
     }
 
-    /// The label that it is about.
-    pub fn key(&self) -> &str {
+    fn key(&self) -> &str {
         match self {
             Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
         }

@@ -3,7 +3,6 @@
 //! `view.rs` what a pod is; `wire.rs` how it is read; `edit.rs` how a change of it becomes one patch; `body.rs` how a new
 //! one is made; `ephemeral.rs` its ephemeral containers; `slim.rs` how caches hold it.
 
-mod assign;
 mod body;
 mod edit;
 mod ephemeral;
@@ -13,12 +12,11 @@ mod texts;
 mod view;
 mod wire;
 
-pub use assign::{Assign, pin};
 pub use body::Body;
 pub use edit::{Edit, Guard};
 pub use ephemeral::{EphemeralContainer, EphemeralState};
 pub use shared::SharedParts;
-pub use slim::{INJECTED, LABEL, LOOSE, NAMESPACE, OF_ONE_POD_OR_REVISION, ORPHAN, labelled, orphan_of};
+pub use slim::{NAMESPACE, ORPHAN, orphan_of};
 pub use texts::{Texts, string_map};
 pub use view::{
     Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources,

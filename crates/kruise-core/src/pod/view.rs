@@ -30,7 +30,7 @@ pub struct PodView {
     pub annotations: Texts,
     pub finalizers: Box<[Arc<str>]>,
     /// In wire order: a release removes one by position.
-    pub owners: Arc<[Owner]>,
+    pub owners: Box<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
     /// The only node that its affinity allows; known until it is bound.
@@ -38,7 +38,7 @@ pub struct PodView {
     pub restart_policy: RestartPolicy,
     /// Of all init containers.
     pub init_restarts: u32,
-    pub readiness_gates: Arc<[Arc<str>]>,
+    pub readiness_gates: Box<[Arc<str>]>,
     /// Names of the volumes that are claims.
     pub claim_volumes: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
@@ -46,13 +46,11 @@ pub struct PodView {
     /// In wire order, without init containers; the same for most pods of a revision.
     pub containers: Arc<[Container]>,
     pub statuses: Box<[ContainerStatus]>,
-    /// Of native sidecars: init containers that run as long as the pod. Most pods have none.
-    pub sidecar_statuses: Box<[ContainerStatus]>,
     /// In wire order; most pods have none.
     pub ephemeral: Box<[EphemeralContainer]>,
 }
 
-#[derive(Debug, Clone, PartialEq, Hash)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Owner {
     pub uid: Uid,
     pub kind: Arc<str>,
@@ -84,16 +82,12 @@ pub struct Condition {
     words: Option<Box<Words>>,
 }
 
-/// Unix seconds, as precise as the wire; a sixth of what an optional timestamp takes. What was before 1970 or is after 2105 is unknown.
+/// Unix seconds, as precise as the wire; a third of what an optional timestamp takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Since(u32);
+struct Since(i64);
 
 impl Since {
-    const UNKNOWN: Self = Self(u32::MAX);
-
-    fn of(at: Option<Timestamp>) -> Self {
-        at.and_then(|at| u32::try_from(at.as_second()).ok()).map_or(Self::UNKNOWN, Self)
-    }
+    const UNKNOWN: Self = Self(i64::MIN);
 }
 
 /// Most conditions have neither; thousands of pods have six conditions each.
@@ -152,7 +146,6 @@ pub struct ContainerStatus {
     pub image_id: Arc<str>,
     pub container_id: Arc<str>,
     pub is_ready: bool,
-    pub is_running: bool,
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
     pub resources: Option<Arc<Resources>>,
@@ -160,12 +153,13 @@ pub struct ContainerStatus {
 
 impl Condition {
     pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
-        Self { kind, status, since: Since::of(since), words: None }
+        let since = since.map_or(Since::UNKNOWN, |at| Since(at.as_second()));
+        Self { kind, status, since, words: None }
     }
 
     /// When it got this status, if the wire says so.
     pub fn since(&self) -> Option<Timestamp> {
-        (self.since != Since::UNKNOWN).then(|| Timestamp::from_second(i64::from(self.since.0)).ok())?
+        Timestamp::from_second(self.since.0).ok()
     }
 
     /// Empty texts count as none.

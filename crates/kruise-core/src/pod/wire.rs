@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kruise_api::kubernetes::{
-    RESIZE_RESTARTS_CONTAINER, RESTART_ALWAYS, RESTART_NEVER, RESTART_ON_FAILURE, phase, status,
-};
+use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, RESTART_NEVER, RESTART_ON_FAILURE, phase, status};
 use kruise_api::{annotations, env, names};
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,7 +64,6 @@ struct Spec {
     restart_policy: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     containers: Option<Vec<Value>>,
-    init_containers: Option<Vec<InitContainer>>,
     volumes: Option<Vec<Volume>>,
     ephemeral_containers: Option<Vec<EphemeralWire>>,
 }
@@ -108,20 +105,15 @@ struct PodStatus {
     phase: Option<String>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Vec<WireStatus>>,
-    init_container_statuses: Option<Vec<WireStatus>>,
+    init_container_statuses: Option<Vec<InitStatus>>,
     ephemeral_container_statuses: Option<Vec<EphemeralStatus>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InitContainer {
-    name: Arc<str>,
-    restart_policy: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-struct WireState {
-    running: Option<serde::de::IgnoredAny>,
+struct InitStatus {
+    #[serde(default)]
+    restart_count: u32,
 }
 
 #[derive(Deserialize)]
@@ -148,8 +140,6 @@ struct WireStatus {
     ready: bool,
     #[serde(default)]
     restart_count: u32,
-    #[serde(default)]
-    state: WireState,
     resources: Option<Value>,
 }
 
@@ -162,7 +152,6 @@ impl From<Wire> for PodView {
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
         let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         let node = spec.node_name.filter(|node| !node.is_empty());
-        let sidecars = native_sidecars(spec.init_containers);
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -183,7 +172,12 @@ impl From<Wire> for PodView {
             wanted_node: node.is_none().then(|| spec.affinity.and_then(Affinity::only_node)).flatten(),
             node,
             restart_policy: RestartPolicy::read(spec.restart_policy.as_deref().unwrap_or_default()),
-            init_restarts: restarts(status.init_container_statuses.as_deref()),
+            init_restarts: status
+                .init_container_statuses
+                .iter()
+                .flatten()
+                .map(|one| one.restart_count)
+                .fold(0, u32::saturating_add),
             readiness_gates: spec
                 .readiness_gates
                 .into_iter()
@@ -200,29 +194,12 @@ impl From<Wire> for PodView {
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
-            sidecar_statuses: status
-                .init_container_statuses
-                .into_iter()
-                .flatten()
-                .filter(|one| sidecars.contains(&one.name))
-                .map(ContainerStatus::from)
-                .collect(),
             ephemeral: ephemeral::read(
                 spec.ephemeral_containers.unwrap_or_default(),
                 &status.ephemeral_container_statuses.unwrap_or_default(),
             ),
         }
     }
-}
-
-/// Names of init containers that run as long as the pod.
-fn native_sidecars(containers: Option<Vec<InitContainer>>) -> Vec<Arc<str>> {
-    let stays = |one: &InitContainer| one.restart_policy.as_deref() == Some(RESTART_ALWAYS);
-    containers.into_iter().flatten().filter(stays).map(|one| one.name).collect()
-}
-
-fn restarts(statuses: Option<&[WireStatus]>) -> u32 {
-    statuses.into_iter().flatten().map(|one| one.restart_count).fold(0, u32::saturating_add)
 }
 
 impl Affinity {
@@ -284,7 +261,6 @@ impl From<WireStatus> for ContainerStatus {
             image_id: wire.image_id.unwrap_or_default(),
             container_id: wire.container_id.unwrap_or_default(),
             is_ready: wire.ready,
-            is_running: wire.state.running.is_some(),
             restarts: wire.restart_count,
             resources: wire.resources.as_ref().map(|one| Arc::new(Resources::read(one))),
         }
@@ -328,7 +304,7 @@ impl EnvRef {
 
 impl EnvSource {
     /// Reads `metadata.labels['key']` and `metadata.annotations['key']`.
-    pub fn read(path: &str) -> Option<Self> {
+    fn read(path: &str) -> Option<Self> {
         let key = |prefix: &str| {
             let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
             Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())

@@ -168,13 +168,13 @@ fn jobs(it: &Download<'_>) -> Vec<Write> {
         .collect()
 }
 
-pub(crate) fn images(revision: &Revision) -> Vec<(String, String)> {
+fn images(revision: &Revision) -> Vec<(String, String)> {
     let list = revision.template.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
     let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     list.map(|one| (text(one, "name"), text(one, "image"))).collect()
 }
 
-pub(crate) fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
+fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     let (update, settings) = (it.revisions.update, it.settings);
     let hash = update.name.hash();
     let mut job_labels = string_map(update.template.pointer("/metadata/labels"));
@@ -210,7 +210,7 @@ pub(crate) fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     })
 }
 
-pub(crate) fn mark(workload: &Workload<'_>, revision: &Revision, label: &str) -> Write {
+fn mark(workload: &Workload<'_>, revision: &Revision, label: &str) -> Write {
     let ops = vec![
         Op::test("/metadata/uid", revision.uid.as_str()),
         Op::add(Op::path("/metadata/labels", label), labels::TRUE),

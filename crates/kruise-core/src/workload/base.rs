@@ -40,8 +40,6 @@ pub struct Head {
     pub created: Option<Timestamp>,
     /// Set while it is being deleted.
     pub deleted: Option<Timestamp>,
-    /// The owner that manages it.
-    pub controller: Option<Uid>,
     /// As stored; what is already so is not written.
     pub status: Value,
 }
@@ -124,7 +122,6 @@ impl Head {
             annotations: string_map(object.pointer("/metadata/annotations")),
             created: crate::time::read(text("/metadata/creationTimestamp")),
             deleted: crate::time::read(text("/metadata/deletionTimestamp")),
-            controller: controller(object),
             status: object.get("status").cloned().unwrap_or(Value::Null),
         }
     }
@@ -138,12 +135,6 @@ impl Head {
         let count = self.status.get("collisionCount").and_then(Value::as_i64);
         count.and_then(|count| i32::try_from(count).ok()).unwrap_or(0)
     }
-}
-
-fn controller(object: &Value) -> Option<Uid> {
-    let mut owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array)?.iter();
-    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
-    owner.get("uid").and_then(Value::as_str).map(Uid::new)
 }
 
 /// What every view of a workload that rolls out revisions is assembled from.
@@ -187,8 +178,7 @@ impl Base {
     #[cfg(test)]
     pub fn alone(object: &Value) -> Self {
         let turn = Turn::first(Timestamp::UNIX_EPOCH, 0);
-        let setup =
-            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
+        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
         let found = Dependents { pods: Vec::new(), revisions: OfWorkload::default() };
         let memory = crate::lookup::Memory::default();
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };

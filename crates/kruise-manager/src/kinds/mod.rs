@@ -2,16 +2,12 @@
 //! are derived from the list of registrations. What a registration does not declare its kind cannot read or write, so its own tests
 //! find what was forgotten.
 
-mod advancedcronjob;
 mod broadcastjob;
 mod cloneset;
-mod containerrecreaterequest;
-mod daemonset;
 mod ephemeraljob;
 mod launch_priority;
 mod persistentpodstate;
 mod pod_readiness;
-mod sidecarset;
 mod statefulset;
 #[cfg(test)]
 mod tests;
@@ -94,15 +90,11 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 11] = [
+pub const ALL: [&Registration; 7] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
-    &daemonset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
-    &containerrecreaterequest::REGISTRATION,
-    &advancedcronjob::REGISTRATION,
-    &sidecarset::REGISTRATION,
     &persistentpodstate::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,
@@ -194,9 +186,5 @@ impl Source for Declared {
 
     fn is_complete(&self, resource: Resource) -> bool {
         self.reads.contains(&resource) && self.caches.is_complete(resource)
-    }
-
-    fn is_settled(&self, resource: Resource) -> bool {
-        self.reads.contains(&resource) && self.caches.is_settled(resource)
     }
 }

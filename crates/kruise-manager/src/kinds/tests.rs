@@ -4,13 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use kruise_core::advancedcronjob::{AdvancedCronJob, ImageListPullJob, Job};
-use kruise_core::broadcastjob::BroadcastJob;
 use kruise_core::cloneset::{CloneSet, PreparingDelete};
 use kruise_core::cluster::claim::Claim;
-use kruise_core::cluster::node::Node;
 use kruise_core::cluster::storage_class::{Expansion, StorageClass};
-use kruise_core::daemonset::DaemonSet;
 use kruise_core::ephemeraljob::EphemeralJob;
 use kruise_core::gates::Gates;
 use kruise_core::ids::{ClaimName, PodName, RevisionName};
@@ -45,7 +41,7 @@ pub fn world(registration: &'static Registration) -> World {
 fn world_with(registration: &'static Registration, planned: Gates) -> World {
     let gates = Gates::default().with(Gate::ImagePullJob).with(Gate::StatefulSetAutoResizePvc);
     let stores = Arc::new(Stores::new(&gates));
-    let setup = Setup { gates: planned, resize: Resize::Endpoint, namespace: "kruise-system".into() };
+    let setup = Setup { gates: planned, resize: Resize::Endpoint };
     let back_off = BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) };
     let shared = Shared {
         client: crate::webhooks::nobody(),
@@ -256,74 +252,6 @@ async fn ej_1_ej_2_ephemeraljob_e4_it_is_woken_by_itself_and_by_pods_that_it_sel
         world.put(Pod::RESOURCE, &pod);
         assert_eq!(world.woken().await, woken, "{name}");
     }
-}
-
-fn daemonset(name: &str, zone: &str) -> Value {
-    json!({"metadata": meta(name, name, 1, None), "spec": {
-        "selector": {"matchLabels": {"app": name}},
-        "template": {"metadata": {"labels": {"app": name}}, "spec": {"nodeSelector": {"zone": zone}, "containers": [{"name": "main", "image": "a"}]}},
-    }})
-}
-
-fn node(version: u64, zone: &str, more: &Value) -> Value {
-    json!({"metadata": {"name": "n1", "uid": "n1", "resourceVersion": version.to_string(), "labels": {"zone": zone}}, "spec": {}, "status": more})
-}
-
-/// DS-47, daemonset/B13, daemonset/B19: a node wakes those to whom it means something else than before, also when it goes; a heartbeat wakes nobody.
-#[tokio::test]
-async fn ds_47_daemonset_b19_a_node_wakes_only_those_that_it_concerns() {
-    let world = world(&daemonset::REGISTRATION);
-    for (name, zone) in [("here", "a"), ("there", "b")] {
-        world.put(DaemonSet::RESOURCE, &daemonset(name, zone));
-    }
-    assert_eq!(world.woken().await, 2, "by themselves");
-
-    world.put(Node::RESOURCE, &node(2, "a", &json!({})));
-    assert_eq!(world.names().await, ["here"]);
-    world.put(Node::RESOURCE, &node(3, "a", &json!({"conditions": [{"type": "Ready", "status": "True"}]})));
-    assert_eq!(world.woken().await, 0, "a heartbeat");
-    world.put(Node::RESOURCE, &node(4, "b", &json!({})));
-    assert_eq!(world.names().await, ["here", "there"]);
-    let object = ObjectRef::new(Node::RESOURCE, "", "n1");
-    let (_, uid) = world.stores.caches.object(&object).unwrap();
-    world.stores.caches.lose(&object, &uid);
-    assert_eq!(world.names().await, ["there"], "it is gone");
-}
-
-/// DS-46, daemonset/B1: pods that it owns, whatever version their reference names, and orphans that it selects.
-#[tokio::test]
-async fn ds_46_pods_wake_their_owner_and_orphans_who_selects_them() {
-    let world = world(&daemonset::REGISTRATION);
-    for name in ["here", "there"] {
-        world.put(DaemonSet::RESOURCE, &daemonset(name, "a"));
-    }
-    assert_eq!(world.woken().await, 2);
-    let mut pod = json!({"metadata": meta("p", "p", 2, Some("there"))});
-    pod["metadata"]["labels"] = json!({"app": "here"});
-    world.put(Pod::RESOURCE, &pod);
-    assert_eq!(world.names().await, ["there"]);
-    let mut orphan = json!({"metadata": meta("o", "o", 3, None)});
-    orphan["metadata"]["labels"] = json!({"app": "here"});
-    world.put(Pod::RESOURCE, &orphan);
-    assert_eq!(world.names().await, ["here"]);
-    orphan["metadata"]["resourceVersion"] = json!("4");
-    world.put(Pod::RESOURCE, &orphan);
-    assert_eq!(world.woken().await, 0, "nothing that matters has changed");
-}
-
-/// ACJ-20, advancedcronjob/B4: every kind of child wakes its owner, Jobs included.
-#[tokio::test]
-async fn acj_20_advancedcronjob_b4_children_of_every_kind_wake_their_owner() {
-    let world = world(&advancedcronjob::REGISTRATION);
-    let cron = json!({"metadata": meta("c", "u", 1, None), "spec": {"schedule": "* * * * *", "template": {"jobTemplate": {"spec": {}}}}});
-    world.put(AdvancedCronJob::RESOURCE, &cron);
-    assert_eq!(world.woken().await, 1);
-    for resource in [Job::RESOURCE, BroadcastJob::RESOURCE, ImageListPullJob::RESOURCE] {
-        world.put(resource, &json!({"metadata": meta("child", "child", 2, Some("u")), "spec": {}}));
-        assert_eq!(world.names().await, ["c"], "{resource:?}");
-    }
-    world.put(Job::RESOURCE, &json!({"metadata": meta("other", "other", 3, Some("x"))}));
-    assert_eq!(world.woken().await, 0);
 }
 
 /// CS-84: with the gate, a change of a pod that no rule reads wakes nobody.

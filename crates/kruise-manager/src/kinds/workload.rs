@@ -94,7 +94,7 @@ impl<K: Planned> Planner for Workloads<K> {
 }
 
 /// Wakes the workloads that own the object now or owned it before.
-pub fn wake_owner<K: Planned, T: Slim>(
+fn wake_owner<K: Planned, T: Slim>(
     wiring: &Wiring<'_>,
     matters: impl Fn(&K::Object, &T, &T) -> bool + Send + Sync + 'static,
 ) {

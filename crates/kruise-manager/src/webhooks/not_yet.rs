@@ -15,12 +15,16 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 7] = [
+const KINDS: [(&str, &str); 11] = [
+    ("advancedcronjob", "advancedcronjobs"),
+    ("containerrecreaterequest", "containerrecreaterequests"),
+    ("daemonset", "daemonsets"),
     ("imagelistpulljob", "imagelistpulljobs"),
     ("imagepulljob", "imagepulljobs"),
     ("nodeimage", "nodeimages"),
     ("podprobemarker", "podprobemarkers"),
     ("resourcedistribution", "resourcedistributions"),
+    ("sidecarset", "sidecarsets"),
     ("uniteddeployment", "uniteddeployments"),
     ("workloadspread", "workloadspreads"),
 ];

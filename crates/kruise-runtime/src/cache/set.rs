@@ -117,10 +117,6 @@ impl Source for Caches {
     fn is_complete(&self, resource: Resource) -> bool {
         self.0.get(&resource).is_some_and(|store| store.listed() == Listed::Complete)
     }
-
-    fn is_settled(&self, resource: Resource) -> bool {
-        self.0.get(&resource).is_some_and(|store| store.listed() != Listed::NotYet)
-    }
 }
 
 impl Seen for Caches {

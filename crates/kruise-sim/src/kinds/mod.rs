@@ -3,16 +3,12 @@
 //! A new kind needs a file here and a line in [`ALL`]. Crash points, drawn plans, rules, the comparison of ends, planted bugs and replay
 //! commands are derived from the list. Actors belong to the cluster, not to a kind: they do what Kubernetes does for any object.
 
-pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
-pub mod containerrecreaterequest;
-pub mod daemonset;
 pub mod ephemeraljob;
 pub mod launch_priority;
 pub mod persistentpodstate;
 pub mod pod_readiness;
-pub mod sidecarset;
 pub mod statefulset;
 pub mod workload;
 
@@ -48,15 +44,11 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 11] = [
+pub static ALL: [&SimulatedKind; 7] = [
     &cloneset::KIND,
     &statefulset::KIND,
-    &daemonset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
-    &containerrecreaterequest::KIND,
-    &advancedcronjob::KIND,
-    &sidecarset::KIND,
     &persistentpodstate::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,

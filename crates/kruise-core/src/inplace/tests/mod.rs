@@ -58,7 +58,6 @@ fn job(change: Change) -> Job<'static> {
         grace_seconds: 0,
         resize: Resize::Endpoint,
         hooks: None,
-        states: States::Written,
     }
 }
 
