@@ -38,13 +38,18 @@ pub struct Instance {
 impl Instance {
     /// Reserves the first free instance and clears what a killed predecessor left there.
     pub fn reserve(root: &Path) -> io::Result<Option<Self>> {
+        Self::reserve_where(root, ports_are_free)
+    }
+
+    /// As [`Self::reserve`], with the question whether an instance's ports are free asked of the caller.
+    fn reserve_where(root: &Path, free: impl Fn(u16) -> bool) -> io::Result<Option<Self>> {
         fs::create_dir_all(root)?;
         for number in 0..INSTANCES {
             let lock = File::create(root.join(format!("{number}.lock")))?;
             if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }
-            if !ports_are_free(number) {
+            if !free(number) {
                 continue; // Another program listens there.
             }
             let journal_path = root.join(format!("{number}.journal"));
@@ -108,12 +113,17 @@ fn run_all(cleanups: &[Cleanup]) -> bool {
 mod tests {
     use super::*;
 
+    /// Reserves without a look at real ports: tests that run side by side have roots, but not ports, of their own.
+    fn reserve(root: &Path) -> Instance {
+        Instance::reserve_where(root, |_| true).unwrap().unwrap()
+    }
+
     #[test]
     fn two_at_once_get_different_numbers() {
         let root = tempfile::tempdir().unwrap();
 
-        let first = Instance::reserve(root.path()).unwrap().unwrap();
-        let second = Instance::reserve(root.path()).unwrap().unwrap();
+        let first = reserve(root.path());
+        let second = reserve(root.path());
 
         assert_ne!(first.number, second.number);
         assert_ne!(first.dir, second.dir);
@@ -141,12 +151,12 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let left = elsewhere.path().join("left");
         fs::create_dir(&left).unwrap();
-        let mut killed = Instance::reserve(root.path()).unwrap().unwrap();
+        let mut killed = reserve(root.path());
         killed.note(Cleanup::RemoveDir(left.clone())).unwrap();
         fs::write(killed.dir.join("file"), "x").unwrap();
         drop(killed); // Ends without `clear`, as SIGKILL would.
 
-        let successor = Instance::reserve(root.path()).unwrap().unwrap();
+        let successor = reserve(root.path());
 
         assert!(!left.exists());
         assert_eq!(fs::read_dir(&successor.dir).unwrap().count(), 0);
@@ -155,7 +165,7 @@ mod tests {
     #[test]
     fn clear_leaves_no_directory() {
         let root = tempfile::tempdir().unwrap();
-        let instance = Instance::reserve(root.path()).unwrap().unwrap();
+        let instance = reserve(root.path());
         let dir = instance.dir.clone();
 
         instance.clear();
