@@ -25,6 +25,8 @@ pub const DEFAULT_STORAGE_CLASS: &str = "storageclass.kubernetes.io/is-default-c
 pub const DAEMONSET_PROGRESSIVE_CREATE: &str = "daemonset.kruise.io/progressive-create-pod";
 /// Written by users on a DaemonSet migrated from an old release; read by the DaemonSet controller for a pod label.
 pub const DAEMONSET_TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+/// Written by users on a DaemonSet (`true`); read by its planner: outdated pods that are down count against maxUnavailable, too.
+pub const DAEMONSET_STRICT_MAX_UNAVAILABLE: &str = "daemonset.kruise.io/strict-max-unavailable";
 
 /// Written by users on workloads and by conversion on a v1alpha1 CloneSet; read by pre-download.
 pub const IMAGE_PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-parallelism";
@@ -61,6 +63,11 @@ pub const SIDECARSET_WORKING_HOTUPGRADE_CONTAINER: &str = "kruise.io/sidecarset-
 pub const SIDECARSET_VERSION_PREFIX: &str = "version.sidecarset.kruise.io/";
 /// Prefix, a container name follows. Written by injection and hot upgrade on pods: version of the twin; read by the container.
 pub const SIDECARSET_VERSION_ALT_PREFIX: &str = "versionalt.sidecarset.kruise.io/";
+/// Written by kubectl: the manifest as it was applied; left out of revisions of a SidecarSet.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Written by users on a SidecarSet (`Ignore`): pods may be created without its sidecars while no manager answers; read by selection and
+/// the SidecarSet controller.
+pub const INJECTION_FAILURE_POLICY: &str = "kruise.io/injection-failure-policy";
 /// Written by users on a SidecarSet (`true`): it is a canary; read by injection and admission.
 pub const SIDECARSET_CANARY: &str = "apps.kruise.io/sidecarset-canary";
 /// Written by users on a canary SidecarSet: name of its base; read by injection and admission.
@@ -130,6 +137,8 @@ pub const CRR_UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
 pub const POD_PROBE: &str = "kruise.io/podprobe";
 /// Written by admission of pods on serverless nodes: sorted PodProbeMarker names; read by the marker controller.
 pub const POD_PROBE_MARKER_LIST: &str = "kruise.io/podprobemarker-list";
+/// Written by users on a PodProbeMarker (`true`), ours: an unknown result makes its conditions Unknown and leaves marks as they are.
+pub const POD_PROBE_KEEP_UNKNOWN: &str = "kruise.io/podprobe-keep-unknown";
 
 /// Written by our conversion on the v1alpha1 form of any kind: what that version cannot express; read and removed on the way to v1beta1.
 pub const V1BETA1_FIELDS: &str = "apps.kruise.io/v1beta1-fields";

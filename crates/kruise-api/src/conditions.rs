@@ -10,9 +10,18 @@ pub const SIDECARSET_UPGRADABLE: &str = "SidecarSetUpgradable";
 pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
 /// Pod condition. Written by the kubelet and, after a change of gates, by us; read by everybody.
 pub const POD_READY: &str = "Ready";
+/// Pod condition. Written by the kubelet: all init containers have finished; read by the marker controllers.
+pub const POD_INITIALIZED: &str = "Initialized";
+/// Pod conditions that Kubernetes or Kruise writes: no probe may.
+pub const NATIVE: [&str; 6] =
+    ["PodScheduled", POD_INITIALIZED, POD_READY, "ContainersReady", KRUISE_POD_READY, IN_PLACE_UPDATE_READY];
 
 /// Condition of workloads, ours. Written by their controllers: why nothing moves; gone when something does; read by people and the CLI.
 pub const WAITING: &str = "Waiting";
+/// SidecarSet condition, ours. Written by its controller: pods that it selects do not have its sidecars, and why; read by people and the CLI.
+pub const SIDECARSET_NOT_INJECTED: &str = "NotInjected";
+/// SidecarSet condition, ours. Written by its controller: the revision that new pods are pinned to is gone; read by people.
+pub const SIDECARSET_REVISION_MISSING: &str = "RevisionMissing";
 /// CloneSet condition. Written by its controller when scaling failed; read by people.
 pub const CLONESET_FAILED_SCALE: &str = "FailedScale";
 /// CloneSet condition. Written by its controller when updating failed; read by people.
@@ -76,6 +85,8 @@ pub const DISTRIBUTION_ORDER: [&str; 6] = [
 
 /// ContainerRecreateRequest condition. Written by the manager when the pod was made unready; read by the node agent.
 pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
+/// ContainerRecreateRequest condition. Written by the node agent before it stops a container by force: which ones; read by it after a crash.
+pub const STOP_ISSUED: &str = "StopIssued";
 
 /// User agent in the message of [`KRUISE_POD_READY`]. Written and read by lifecycle hooks.
 pub const NOT_READY_LIFECYCLE: &str = "Lifecycle";

@@ -48,6 +48,18 @@ pub mod operator {
 
 /// Taint of a cordoned node. Written by Kubernetes; read by us.
 pub const TAINT_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+/// Taint of a node. Written by Kubernetes; tolerated by every DaemonSet pod, as the next ones.
+pub const TAINT_NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Taint of a node. Written by Kubernetes when the node is not heard of.
+pub const TAINT_UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Taint of a node. Written by the kubelet.
+pub const TAINT_DISK_PRESSURE: &str = "node.kubernetes.io/disk-pressure";
+/// Taint of a node. Written by the kubelet.
+pub const TAINT_MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
+/// Taint of a node. Written by the kubelet.
+pub const TAINT_PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
+/// Taint of a node. Written by Kubernetes; tolerated only by DaemonSet pods on the host network.
+pub const TAINT_NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 
 /// Reason of a waiting container. Written by the kubelet when it could not start one; read by the EphemeralJob planner.
 pub const RUN_CONTAINER_ERROR: &str = "RunContainerError";

@@ -71,6 +71,7 @@ pub const UNITEDDEPLOYMENT_RESERVED_POD: &str = "apps.kruise.io/united-deploymen
 /// Written by admission on a ContainerRecreateRequest: uid of the pod; read by the manager and the node agent.
 pub const CRR_POD_UID: &str = "crr.apps.kruise.io/pod-uid";
 /// Written by admission on a ContainerRecreateRequest: name of the node; read by the node agent's watch.
+/// See [`node_value`].
 pub const CRR_NODE_NAME: &str = "crr.apps.kruise.io/node-name";
 /// Written by admission on a ContainerRecreateRequest (`true`), removed by the manager at the end; read by the node agent's watch.
 pub const CRR_ACTIVE: &str = "crr.apps.kruise.io/active";
@@ -94,3 +95,33 @@ pub const CONCERNS_NOBODY: &str = "kruise.io/concerns-nobody";
 
 /// Value of a label or annotation that only says yes.
 pub const TRUE: &str = "true";
+
+/// The value of a label that names a node: its name where that is a legal value, else the beginning of it and a hash of the whole,
+/// because names of nodes may be longer than values of labels.
+pub fn node_value(node: &str) -> std::borrow::Cow<'_, str> {
+    const VALUE_MAX: usize = 63;
+    const KEPT: usize = 50;
+    if node.len() <= VALUE_MAX {
+        return node.into();
+    }
+    // FNV-1a: short, and the same everywhere.
+    let hash = node.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let kept: String = node.chars().take(KEPT).collect();
+    format!("{}-{:08x}", kept.trim_end_matches(['-', '.', '_']), hash & 0xffff_ffff).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::node_value;
+
+    /// containerrecreaterequest/6: a request for a pod on a node with a long name can be created.
+    #[test]
+    fn node_with_a_long_name_has_a_legal_label_of_its_own() {
+        let (one, other) = (format!("{}-a", "n".repeat(100)), format!("{}-b", "n".repeat(100)));
+        assert_eq!(node_value("node-1.example.com"), "node-1.example.com");
+        assert!(node_value(&one).len() <= 63);
+        assert_ne!(node_value(&one), node_value(&other));
+    }
+}

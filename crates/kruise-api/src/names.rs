@@ -17,6 +17,8 @@ pub const CONVERT_PATH: &str = "/convert";
 
 /// ConfigMap with whitelists; written by users, read by the manager.
 pub const CONFIGURATION: &str = "kruise-configuration";
+/// ConfigMap in the manager's namespace, ours. Written and read by the webhooks of all replicas: SidecarSets that are about to be stored.
+pub const SIDECARSET_ADMISSIONS: &str = "kruise-sidecarset-admissions";
 /// Key in [`CONFIGURATION`]: annotations a SidecarSet may patch.
 pub const CONFIGURATION_SIDECARSET: &str = "SidecarSet_PatchPodMetadata_WhiteList";
 /// Key in [`CONFIGURATION`]: workload kinds for PersistentPodState.
@@ -69,8 +71,18 @@ pub mod component {
     pub const POD_READINESS: &str = "pod-readiness-controller";
     /// Lets containers of a pod start one after the other.
     pub const LAUNCH_PRIORITY: &str = "container-launch-priority-controller";
+    /// ContainerRecreateRequest controller.
+    pub const CONTAINERRECREATEREQUEST: &str = "containerrecreaterequest-controller";
     /// NodeImage controller.
     pub const NODEIMAGE: &str = "nodeimage-controller";
+    /// PodProbeMarker controller.
+    pub const PODPROBEMARKER: &str = "podprobemarker-controller";
+    /// NodePodProbe controller.
+    pub const NODEPODPROBE: &str = "nodepodprobe-controller";
+    /// ImagePullJob controller.
+    pub const IMAGEPULLJOB: &str = "imagepulljob-controller";
+    /// ImageListPullJob controller.
+    pub const IMAGELISTPULLJOB: &str = "imagelistpulljob-controller";
     /// Image puller of the node agent.
     pub const DAEMON_IMAGEPULLER: &str = "kruise-daemon-imagepuller";
     /// Container recreation of the node agent.

@@ -74,22 +74,40 @@ pub mod event {
     pub const REMOVE_FAILED: &str = "RemoveFailed";
     /// Warning, by the EphemeralJob controller, ours: a stored job selects every pod of its namespace.
     pub const EMPTY_SELECTOR: &str = "EmptySelector";
+    /// Warning, by the ContainerRecreateRequest controller, ours: a request ended before all its containers were restarted.
+    pub const RECREATE_UNFINISHED: &str = "RecreateUnfinished";
     /// Normal, by the SidecarSet controller: pods that cannot be upgraded in place.
     pub const NOT_UPGRADABLE_PODS: &str = "NotUpgradablePods";
     /// Normal, by the SidecarSet controller on pods, after a hot upgrade.
     pub const RESET_CONTAINER_SUCCEED: &str = "ResetContainerSucceed";
     /// Warning, by the SidecarSet controller on pods.
     pub const RESET_CONTAINER_FAILED: &str = "ResetContainerFailed";
+    /// Warning, by the SidecarSet controller, ours: pods that it selects were created without its sidecars.
+    pub const NOT_INJECTED_PODS: &str = "NotInjectedPods";
+    /// Warning, by the SidecarSet controller, ours: the pinned revision is gone, and new pods are refused.
+    pub const PINNED_REVISION_MISSING: &str = "PinnedRevisionMissing";
+    /// Warning, by the SidecarSet controller, ours: a pod could not be upgraded.
+    pub const FAILED_UPGRADE: &str = "FailedUpgrade";
     /// Normal, by the sidecar terminator on pods.
     pub const SIDECAR_TERMINATOR: &str = "SidecarTerminator";
+    /// Warning, by the sidecar terminator on pods, ours: a sidecar keeps its job from ending.
+    pub const SIDECAR_KEEPS_RUNNING: &str = "SidecarKeepsRunning";
     /// Normal, by the node agent on pods: a container is being stopped.
     pub const KILLING: &str = "Killing";
     /// Warning, by the node agent on pods.
     pub const FAILED_PRE_STOP_HOOK: &str = "FailedPreStopHook";
+    /// Warning, by the node agent on its node: no container runtime answers.
+    pub const CONTAINER_RUNTIME_NOT_FOUND: &str = "ContainerRuntimeNotFound";
     /// Normal, by the node agent on a NodeImage.
     pub const PULL_IMAGE_SUCCEED: &str = "PullImageSucceed";
     /// Warning, by the node agent and the NodeImage controller on jobs and NodeImages.
     pub const PULL_IMAGE_FAILED: &str = "PullImageFailed";
+    /// Warning, by the ImagePullJob controller, ours: a secret that the job names does not exist.
+    pub const PULL_SECRET_MISSING: &str = "PullSecretMissing";
+    /// Warning, by the ImagePullJob controller, ours: a pull secret could not be copied for the nodes.
+    pub const PULL_SECRET_FAILED: &str = "PullSecretFailed";
+    /// Warning, by the ImageListPullJob controller, ours.
+    pub const CHILD_PULL_JOB_FAILED: &str = "FailedImagePullJob";
     /// Normal, by the ImageListPullJob controller (the blanks are upstream's).
     pub const CREATED_CHILD_PULL_JOB: &str = "Successful create ImagePullJob";
     /// Normal, by the ImageListPullJob controller (the blanks are upstream's).
@@ -176,6 +194,10 @@ pub mod condition {
     pub const ALL_SIDECARSETS_UPGRADABLE: &str = "AllSidecarsetUpgradable";
     /// SidecarSetUpgradable of a pod (False): more than images changed.
     pub const UPDATE_IMMUTABLE_FIELD: &str = "UpdateImmutableField";
+    /// NotInjected of a SidecarSet: there are pods that it selects and that do not have its sidecars.
+    pub const PODS_WITHOUT_SIDECARS: &str = "PodsWithoutSidecars";
+    /// RevisionMissing of a SidecarSet: new pods are refused until it is corrected.
+    pub const PINNED_REVISION_MISSING: &str = "PinnedRevisionMissing";
     /// UnitedDeploymentUpdated (False): a revision is being rolled out.
     pub const REVISION_UPDATING: &str = "UnitedDeploymentRevisionUpdating";
     /// UnitedDeploymentUpdated (True): the revision is in place.
@@ -267,7 +289,90 @@ pub mod waiting {
     pub const CONTAINER_NAME_TAKEN: &str = "ContainerNameTaken";
     /// EphemeralJob: the job has no container to put into pods.
     pub const NO_CONTAINERS: &str = "NoContainers";
+    /// ContainerRecreateRequest: the node agent has not begun yet.
+    pub const AGENT: &str = "NodeAgent";
+    /// ContainerRecreateRequest: another request for the same pod comes first.
+    pub const QUEUED: &str = "Queued";
+    /// ContainerRecreateRequest: containers are being restarted.
+    pub const RECREATING: &str = "Recreating";
+    /// SidecarTerminator: a sidecar was stopped and runs again.
+    pub const SIDECAR_RUNS_AGAIN: &str = "SidecarRunsAgain";
+    /// SidecarTerminator: a sidecar has never been started, so there is nothing to stop.
+    pub const SIDECAR_NEVER_STARTED: &str = "SidecarNeverStarted";
+    /// SidecarTerminator: nothing can stop this sidecar on its node.
+    pub const SIDECAR_UNSTOPPABLE: &str = "SidecarUnstoppable";
+    /// Node agents are switched off.
+    pub const NO_AGENTS: &str = "NoNodeAgents";
+    /// AdvancedCronJob: no run is due.
+    pub const NEXT_RUN: &str = "NextRun";
+    /// AdvancedCronJob: a run is due, and the last one is not over.
+    pub const STILL_RUNS: &str = "StillRuns";
+    /// DaemonSet: burstReplicas are in use; the rest follows.
+    pub const BURST_REPLICAS: &str = "BurstReplicas";
+    /// DaemonSet: the pod failed again and is replaced later.
+    pub const BACK_OFF: &str = "BackOff";
+    /// DaemonSet: the update selector does not match the node.
+    pub const NODE_NOT_SELECTED: &str = "NodeNotSelected";
+    /// DaemonSet: partitionedScaling keeps the node without a pod.
+    pub const PARTITIONED_SCALING: &str = "PartitionedScaling";
+    /// DaemonSet: as many nodes as maxSurge allows run two pods.
+    pub const MAX_SURGE: &str = "MaxSurge";
+    /// DaemonSet: the old pod stays until the new one beside it is available.
+    pub const SURGING: &str = "Surging";
+    /// DaemonSet: the node has more than one pod.
+    pub const DUPLICATE: &str = "Duplicate";
+    /// ImagePullJob: the node is pulling the image.
+    pub const PULLING: &str = "Pulling";
+    /// ImagePullJob: the node has ended with a failure.
+    pub const PULL_FAILED: &str = "PullFailed";
+    /// ImagePullJob, NodeImage: the node has no NodeImage yet.
+    pub const NO_NODE_IMAGE: &str = "NoNodeImage";
+    /// ImagePullJob: the copy of a pull secret comes first.
+    pub const PULL_SECRET: &str = "PullSecret";
+    /// ImagePullJob: its time to live is over, but the list that it belongs to still runs.
+    pub const LIST_RUNS: &str = "ListRuns";
+    /// SidecarSet: it injects only, and leaves running pods as they are.
+    pub const NOT_UPDATE: &str = "NotUpdate";
+    /// SidecarSet: its update strategy does not select the pod.
+    pub const NOT_SELECTED: &str = "NotSelected";
+    /// SidecarSet: more than images changed, which only a new pod gets.
+    pub const NOT_UPGRADABLE: &str = "NotUpgradable";
+    /// SidecarSet: the twin of a hot upgrade has not taken over yet.
+    pub const HOT_UPGRADING: &str = "HotUpgrading";
+    /// SidecarSet: the pod has the set in its list, but not its containers, or is not selected any more.
+    pub const NOT_MANAGED: &str = "NotManaged";
+    /// SidecarSet: an annotation of the pod cannot be read.
+    pub const UNREADABLE_ANNOTATION: &str = "UnreadableAnnotation";
+    /// PodProbeMarker: the node agent probes the pod.
+    pub const PROBED: &str = "Probed";
+    /// PodProbeMarker: init containers of the pod have not finished.
+    pub const NOT_INITIALIZED: &str = "NotInitialized";
+    /// PodProbeMarker: the node of the pod does not exist.
+    pub const NODE_GONE: &str = "NodeGone";
+    /// PodProbeMarker: the node has no NodePodProbe yet.
+    pub const NO_NODE_POD_PROBE: &str = "NoNodePodProbe";
+    /// PodProbeMarker: the probes are on their way to the node.
+    pub const PROBES_PENDING: &str = "ProbesPending";
+    /// PodProbeMarker: the pod is on a virtual node, whose provider probes it, or nobody.
+    pub const SERVERLESS: &str = "Serverless";
+    /// PodProbeMarker: nodes still have probes of a marker that is being deleted.
+    pub const PROBES_LEFT: &str = "ProbesLeft";
+    /// NodePodProbe: a probe names a port that its container does not have.
+    pub const UNKNOWN_PORT: &str = "UnknownPort";
+    /// NodePodProbe: the object cannot hold more probes.
+    pub const PROBES_FULL: &str = "ProbesFull";
+    /// NodePodProbe: two probes write the same condition.
+    pub const CONDITION_CONFLICT: &str = "ConditionConflict";
+    /// NodePodProbe: a probe names a condition that Kubernetes or Kruise writes.
+    pub const RESERVED_CONDITION: &str = "ReservedCondition";
+    /// NodePodProbe: the node agent has not said anything yet.
+    pub const NO_RESULT: &str = "NoResult";
+    /// NodePodProbe: the node is not Ready yet.
+    pub const NODE_NOT_READY: &str = "NodeNotReady";
 }
+
+/// Message of the condition `SidecarTerminated`.
+pub const SIDECAR_TERMINATED_MESSAGE: &str = "Terminated by Sidecar Terminator";
 
 /// Message of condition PreRecreateGrace; written by the manager and by conversion.
 pub const PRE_RECREATE_GRACE_MESSAGE: &str =

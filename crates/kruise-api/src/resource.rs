@@ -51,6 +51,7 @@ pub const NODES: Resource = resource!("", "v1", "nodes", "Node", Cluster);
 pub const NAMESPACES: Resource = resource!("", "v1", "namespaces", "Namespace", Cluster);
 pub const REVISIONS: Resource =
     resource!("apps", "v1", "controllerrevisions", "ControllerRevision", Namespaced);
+pub const JOBS: Resource = resource!("batch", "v1", "jobs", "Job", Namespaced);
 /// The StatefulSet of Kubernetes itself.
 pub const NATIVE_STATEFULSETS: Resource = resource!("apps", "v1", "statefulsets", "StatefulSet", Namespaced);
 pub const LEASES: Resource = resource!("coordination.k8s.io", "v1", "leases", "Lease", Namespaced);

@@ -59,6 +59,11 @@ pub trait Source {
 
     /// Whether what is not found is known not to exist.
     fn is_complete(&self, resource: Resource) -> bool;
+
+    /// Whether that much is known: either all objects, or that the server has no such type.
+    fn is_settled(&self, resource: Resource) -> bool {
+        self.is_complete(resource)
+    }
 }
 
 /// Typed access to a [`Source`].
@@ -87,6 +92,11 @@ impl<'a> Lookup<'a> {
     /// Whether what is not found is known not to exist.
     pub fn is_complete<T: Slim>(&self) -> bool {
         self.0.is_complete(T::RESOURCE)
+    }
+
+    /// Whether all objects are known, or that the server has no such type.
+    pub fn is_settled<T: Slim>(&self) -> bool {
+        self.0.is_settled(T::RESOURCE)
     }
 }
 

@@ -22,6 +22,11 @@ impl Random {
             .collect()
     }
 
+    /// A whole number from 0 to one less than `end`; 0 if there is none.
+    pub fn below(&mut self, end: u32) -> i64 {
+        i64::try_from(self.next() % u64::from(end.max(1))).unwrap_or(0)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,13 +1,14 @@
 //! What a plan may depend on besides objects: the time, what became of the plan before, and how the manager is set up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::chain::{Blame, Charge};
 use crate::gates::Gates;
 use crate::inplace::Resize;
-use crate::object::Item;
+use crate::object::{Item, ObjectRef};
 
 /// One look at one object.
 #[derive(Debug, Clone)]
@@ -19,8 +20,8 @@ pub struct Turn {
     pub denied: BTreeSet<Item>,
     /// For names: another one each time.
     pub seed: u64,
-    /// The object that the planner wanted to be read live, as JSON; `None` if there is no such object.
-    pub live: Option<String>,
+    /// The objects that the planner wanted to be read live, as JSON; `None` for one that does not exist.
+    pub live: BTreeMap<ObjectRef, Option<String>>,
 }
 
 /// How the manager is set up, and what its API server can do.
@@ -28,6 +29,8 @@ pub struct Turn {
 pub struct Setup {
     pub gates: Gates,
     pub resize: Resize,
+    /// Of the installation, where revisions of cluster-scoped objects are.
+    pub namespace: Arc<str>,
 }
 
 /// Messages of the chains that failed since the last plan that went through, by the condition that reports them.
@@ -40,7 +43,7 @@ pub struct Failures {
 impl Turn {
     /// Of an object that nothing is remembered of.
     pub fn first(now: Timestamp, seed: u64) -> Self {
-        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: None }
+        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: BTreeMap::new() }
     }
 
     pub fn failures(&self) -> Failures {

@@ -1,8 +1,7 @@
-//! The node agent. Not written yet: nothing on a node needs it so far, and the manager runs without it.
+//! The program; all of it is in the library, so that tests can start it.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    eprintln!("kruise-daemon is not written yet");
-    ExitCode::FAILURE
+    kruise_daemon::main()
 }

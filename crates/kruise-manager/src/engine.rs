@@ -58,7 +58,8 @@ pub struct Running {
 
 impl Engine {
     pub fn new(flags: &Flags, gates: &Gates, ground: Ground, resize: Resize) -> Self {
-        let stores = Arc::new(Stores::new(gates));
+        let secrets = &flags.kinds.images.daemon_config_namespace;
+        let stores = Arc::new(Stores::with_secrets_in(gates, secrets));
         let candidate = flags.enable_leader_election.then(|| candidate(flags, &ground));
         let Ground { client, elector: _, clock, metrics, seed, identity: _ } = ground;
         let shared = Shared {
@@ -70,9 +71,9 @@ impl Engine {
             back_off: flags.back_off(),
             seed,
         };
-        let setup = Setup { gates: gates.clone(), resize };
-        let controllers = kinds::controllers(flags, &stores, &setup, &shared);
         let own_namespace = flags.webhook.pod_namespace.clone();
+        let setup = Setup { gates: gates.clone(), resize, namespace: own_namespace.as_str().into() };
+        let controllers = kinds::controllers(flags, &stores, &setup, &shared);
         let namespace = flags.namespace.as_str().into();
         Self { stores, shared, controllers, candidate, namespace, own_namespace }
     }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser};
-use kruise_core::broadcastjob::Assign;
 use kruise_core::cloneset::PreparingDelete;
 use kruise_core::gates::{self, Gates, Said};
+use kruise_core::pod::Assign;
 use kruise_runtime::client::LimitLayer;
 use kruise_runtime::lease::Timings;
 use kruise_runtime::queue::BackOff;
@@ -41,9 +41,39 @@ pub struct KindFlags {
     #[arg(long, default_value_t = false, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub cloneset_scaling_exclude_preparing_delete: bool,
 
+    #[command(flatten)]
+    pub assign: AssignFlags,
+
+    #[command(flatten)]
+    pub images: ImageFlags,
+}
+
+/// How nodes are told what to pull.
+#[derive(Debug, Args)]
+pub struct ImageFlags {
+    /// How long a node must be ready before it gets a NodeImage
+    #[arg(long, default_value = "30s", value_parser = duration, allow_hyphen_values = true)]
+    pub nodeimage_creation_delay: Duration,
+
+    /// Seconds that images of finished ImagePullJobs stay in NodeImages beyond what the job says
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(i64).range(0..=2_678_400))]
+    pub default_ttlseconds_for_always_nodeimage: i64,
+
+    /// Namespace of the copies of pull secrets, which node agents may read
+    #[arg(long, env = kruise_api::env::DAEMON_CONFIG_NAMESPACE, default_value = kruise_api::names::DAEMON_CONFIG_NAMESPACE)]
+    pub daemon_config_namespace: String,
+}
+
+/// Who binds pods that are made for a node.
+#[derive(Debug, Args)]
+pub struct AssignFlags {
     /// Let the scheduler bind the pods of BroadcastJobs to their nodes; false: the pods name their nodes themselves
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub assign_bcj_pods_by_scheduler: bool,
+
+    /// Let the scheduler bind the pods of DaemonSets to their nodes; false: the pods name their nodes themselves
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub assign_pods_by_scheduler: bool,
 }
 
 /// Runs the Kruise controllers.
@@ -167,7 +197,11 @@ impl Flags {
 
 impl KindFlags {
     pub fn broadcast_assign(&self) -> Assign {
-        if self.assign_bcj_pods_by_scheduler { Assign::Scheduler } else { Assign::Directly }
+        if self.assign.assign_bcj_pods_by_scheduler { Assign::Scheduler } else { Assign::Directly }
+    }
+
+    pub fn daemon_assign(&self) -> Assign {
+        if self.assign.assign_pods_by_scheduler { Assign::Scheduler } else { Assign::Directly }
     }
 
     pub fn preparing_delete(&self) -> PreparingDelete {

@@ -66,6 +66,7 @@ impl Front {
             names: Mutex::new(Random::from_seed(shared.seed)),
             steps,
             widener,
+            fresh: webhooks::Fresh::default(),
         };
         let source = if gates.on(Gate::EnableExternalCerts) { Source::External } else { Source::Ours };
         let changed = Arc::new(Notify::new());

@@ -46,11 +46,13 @@ pub fn main() -> ExitCode {
 /// The webhook server's paths with empty caches, as the benchmark asks them.
 pub fn webhooks_alone(client: kube::Client) -> kruise_runtime::webhook::Webhooks {
     let stores = Arc::new(stores::Stores::new(&Gates::default()));
+    stores.assume_complete();
     let names = Mutex::new(Random::from_seed(0));
     let (clock, namespace) = (Clock::system(), String::new());
     let steps = Arc::new(webhooks::pods::steps());
     let (gates, widener) = (Gates::default(), webhooks::selecting::Widener::none());
-    let cx = webhooks::Context { client, stores, gates, clock, namespace, names, steps, widener };
+    let fresh = webhooks::Fresh::off();
+    let cx = webhooks::Context { client, stores, gates, clock, namespace, names, steps, widener, fresh };
     webhooks::webhooks(&Arc::new(cx), Arc::default())
 }
 

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
 use crate::flags::Flags;
 
 /// Name, default, why it does nothing here. A flag that a kind defines itself goes before one of this table.
-const WITHOUT_EFFECT: [(&str, &str, &str); 28] = [
+const WITHOUT_EFFECT: [(&str, &str, &str); 25] = [
     ("enable-pprof", "true", "There is no Go runtime to profile"),
     ("pprof-addr", "localhost:8090", "There is no Go runtime to profile"),
     ("allow-privileged", "true", "The API server itself validates pod templates"),
@@ -24,14 +24,11 @@ const WITHOUT_EFFECT: [(&str, &str, &str); 28] = [
     ("expectation-timeout", "5m", "Every write is awaited in the cache"),
     ("disable-no-deepcopy", "false", "Cached objects are shared and immutable"),
     ("protection-log-path", "/log", "Refused deletions are logged"),
-    ("default-ttlseconds-for-always-nodeimage", "300", "For kinds that need the node agent"),
-    ("nodeimage-creation-delay", "30s", "For kinds that need the node agent"),
     (
         "ws-enabled-versioned-status",
         "deployment,replicaset",
         "For WorkloadSpread, which is not implemented yet",
     ),
-    ("assign-pods-by-scheduler", "true", "For DaemonSet, which is not implemented yet"),
     ("vmodule", "", "Use RUST_LOG for individual modules"),
     ("log-flush-frequency", "5s", "Log lines are written immediately"),
     ("logtostderr", "true", "Logs always go to standard error"),
@@ -174,7 +171,7 @@ mod tests {
         let used: Vec<usize> = WorkerFlags::kinds().map(|(name, _)| flags.workers.of(name)).collect();
         assert!(used.iter().all(|count| *count == 5), "{used:?}");
         assert_eq!(ignored.len(), WORKERS.len() - used.len(), "{ignored:?}");
-        assert!(ignored.contains(&"sidecarset-workers".to_owned()), "{ignored:?}");
+        assert!(ignored.contains(&"workloadspread-workers".to_owned()), "{ignored:?}");
         let all =
             command().get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect::<Vec<_>>();
         let unlisted = all.iter().filter(|flag| flag.ends_with("-workers"));

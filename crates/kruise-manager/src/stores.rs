@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use kruise_api::names::DAEMON_CONFIG_NAMESPACE;
 use kruise_core::gates::Gates;
 use kruise_core::lookup::Lookup;
+use kruise_core::sidecarset::SidecarSet;
 use kruise_runtime::cache::{Caches, WatchSettings};
 use kube::Client;
 use tokio::task::JoinSet;
@@ -19,7 +21,19 @@ pub struct Stores {
 
 impl Stores {
     pub fn new(gates: &Gates) -> Self {
-        Self { caches: Arc::new(kinds::caches(gates)), custom: Arc::default() }
+        Self::with_secrets_in(gates, DAEMON_CONFIG_NAMESPACE)
+    }
+
+    /// Secrets are watched in this namespace and in no other.
+    pub fn with_secrets_in(gates: &Gates, namespace: &str) -> Self {
+        Self { caches: Arc::new(kinds::caches(gates, namespace)), custom: Arc::default() }
+    }
+
+    /// Where nothing watches: what admission finds is everything there is.
+    pub fn assume_complete(&self) {
+        if let Some(sets) = self.caches.store::<SidecarSet>() {
+            sets.assume_complete();
+        }
     }
 
     pub fn lookup(&self) -> Lookup<'_> {

@@ -29,6 +29,9 @@ enum Command {
         /// How many seeds
         #[arg(long, default_value_t = FIXED)]
         seeds: u64,
+        /// Only crashes of scenarios whose titles begin so, as SidecarSet or SidecarSet/hot
+        #[arg(long, default_value = "")]
+        only: String,
     },
     /// A crash at every write while the lease of the dead manager runs on, then seeds one after the other for so many seconds
     Long {
@@ -74,7 +77,7 @@ enum Command {
 fn main() -> ExitCode {
     let flags = Flags::default();
     let stories = match Arguments::parse().command {
-        Command::Check { seeds } => check(seeds, &flags),
+        Command::Check { seeds, only } => check(seeds, &only, &flags),
         Command::Model { large } => {
             return verdict(check_models(if large { Size::Large } else { Size::Small }));
         }
@@ -121,10 +124,11 @@ fn with_a_lease(one_in: usize) -> Vec<Crashes> {
     all.map(|one| Crashes { one_in, ..one }).collect()
 }
 
-fn check(seeds: u64, flags: &Flags) -> Vec<Story> {
+fn check(seeds: u64, only: &str, flags: &Flags) -> Vec<Story> {
     let progress = Progress::default();
     let mut crashes = Crashes::all(Lease::Unused);
     crashes.extend(with_a_lease(SAMPLE));
+    crashes.retain(|one| one.scenario.title().starts_with(only));
     let mut stories = crash(crashes, &progress, flags);
     stories.extend(campaign::run_seeds(0, Until::Seed(seeds), &progress, flags));
     println!("{}", progress.line());

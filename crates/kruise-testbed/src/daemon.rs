@@ -1,9 +1,38 @@
-//! What the node daemon reports about a pod, for tests that play it: the daemon itself does not exist yet.
+//! The node agent beside a test cluster, and what it reports about a pod, for tests that play it.
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use kruise_api::annotations::RUNTIME_CONTAINERS_META;
 use kube::ResourceExt;
 use serde_json::{Value, json};
+
+use crate::chart::{self, Chart};
+use crate::node::RealNode;
+use crate::{Cluster, TestbedError, cargo, manager};
+
+/// Whom the chart's roles of the agent are for: what they do not grant fails the tests.
+pub const USER: &str = "system:serviceaccount:kruise-system:kruise-daemon";
+
+/// The templates that the agent's permissions need.
+const ROLES: [&str; 2] = ["templates/namespace.yaml", "templates/daemon-rbac.yaml"];
+
+/// Starts the agent of a real node, with the permissions of the chart; it ends with the cluster.
+pub async fn start(cluster: &Cluster, node: &RealNode) -> Result<u32, TestbedError> {
+    let chart = Chart::find().await?;
+    for template in ROLES {
+        let rendered = chart.rendered(&["--show-only", template]).await?;
+        chart::apply(cluster, &rendered).await?;
+    }
+    let sockets = node.containerd_socket();
+    let sockets = sockets.ancestors().nth(2).map(|dir| dir.display().to_string()).unwrap_or_default();
+    let args = vec![
+        format!("--kubeconfig={}", cluster.kubeconfig_of(USER)?.display()),
+        format!("--node-name={}", node.name()),
+        format!("--socket-dir={sockets}"),
+        format!("--addr=127.0.0.1:{}", manager::free_port()?),
+        "--v=4".to_owned(),
+    ];
+    cluster.spawn("kruise-daemon", cargo::program("kruise-daemon")?, args)
+}
 
 /// The patch that the daemon makes once the containers run with the pod's present metadata (shared machinery,
 /// section 2, SM-33 to SM-35).

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_testbed::components::{self, Component};
-use kruise_testbed::images::{program, reproduce, shipped};
+use kruise_testbed::images::{reproduce, shipped};
 use kruise_testbed::simnodes::{self, SimNodes};
 use kruise_testbed::{bench, cluster, demo, existing, keeper, up};
 
@@ -156,13 +156,13 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo { kubeconfig, root } => Ok(demo::run(&kubeconfig, &root)?),
         Command::Bench(arguments) => on_runtime(measure(arguments)),
         Command::Images { out, tag } => {
-            let built = shipped::manager(&tag, program::MANAGER)?.build()?;
+            let built = shipped::manager(&tag, shipped::SHIPPED)?.build()?;
             shipped::write_layout(&built, &out)?;
             println!("{}: {}:{tag} {}", out.display(), shipped::MANAGER_NAME, built.manifest);
             Ok(())
         }
         Command::ImagesCheck { checkout } => {
-            let builds = reproduce::twice("check", program::MANAGER, &checkout)?;
+            let builds = reproduce::twice("check", shipped::SHIPPED, &checkout)?;
             anyhow::ensure!(builds.here == builds.elsewhere, "two builds differ: {builds:?}");
             println!("both builds are {}", builds.here);
             Ok(())

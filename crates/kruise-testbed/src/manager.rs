@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use kruise_api::names::NAMESPACE; // The namespace is where the lease is.
+use kruise_api::names::{DAEMON_CONFIG_NAMESPACE, NAMESPACE}; // The latter is where the lease is.
 
 use crate::called::is_called;
 use crate::chart::{self, Chart};
@@ -24,6 +24,12 @@ pub const USER: &str = "system:serviceaccount:kruise-system:kruise-manager";
 
 /// The template of the chart that says what the manager may do.
 const ROLES: &str = "templates/rbac.yaml";
+
+/// Simulated nodes are ready when they say so.
+const NODE_IMAGES_AT_ONCE: &str = "--nodeimage-creation-delay=0s";
+
+/// What the chart turns on unless its user says otherwise.
+pub const GATES_OF_THE_CHART: &str = "--feature-gates=ImagePullJobGate=true";
 
 /// Ports that the manager of one cluster has for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +92,7 @@ pub async fn start_called(cluster: &Cluster, program: &Path, extra: &[String]) -
     args.push(format!("--metrics-addr=127.0.0.1:{}", ports.metrics));
     args.push(format!("--health-probe-addr=127.0.0.1:{}", ports.health));
     args.extend(webhook_args(ports.webhook));
+    args.push(NODE_IMAGES_AT_ONCE.to_owned());
     args.extend_from_slice(extra);
     let id = cluster.spawn(PART, program.to_owned(), args)?;
     let client = cluster.client();
@@ -123,6 +130,7 @@ pub fn args(kubeconfig: &Path) -> Vec<String> {
         "--metrics-addr=0".to_owned(),
         "--health-probe-addr=0".to_owned(),
         "--webhook-port=0".to_owned(),
+        NODE_IMAGES_AT_ONCE.to_owned(),
     ]
 }
 
@@ -165,13 +173,15 @@ pub fn free_port() -> Result<u16, TestbedError> {
     Err(TestbedError::io("finding a free port")(std::io::ErrorKind::AddrInUse.into()))
 }
 
-/// Makes sure that the manager's namespace exists.
+/// Makes sure that the manager's namespace exists, and that of the copies of pull secrets.
 pub async fn namespace(client: &Client) -> Result<(), TestbedError> {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    let params = PatchParams::apply("kruise-testbed").force();
-    let applied =
-        Api::<Namespace>::all(client.clone()).patch(NAMESPACE, &params, &Patch::Apply(object)).await;
-    applied.map(drop).map_err(TestbedError::api("the manager's namespace"))
+    for name in [NAMESPACE, DAEMON_CONFIG_NAMESPACE] {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let params = PatchParams::apply("kruise-testbed").force();
+        let applied = Api::<Namespace>::all(client.clone()).patch(name, &params, &Patch::Apply(object)).await;
+        applied.map(drop).map_err(TestbedError::api("the manager's namespaces"))?;
+    }
+    Ok(())
 }
 
 /// The manager's program, built at the first call if it is not up to date.

@@ -2,6 +2,7 @@
 
 mod arch;
 mod crds;
+mod cri;
 mod deny;
 mod files;
 mod generated;
@@ -41,6 +42,8 @@ enum Chore {
     Deny,
     /// Write the custom resource definitions
     Crds(crds::Crds),
+    /// Write the code of the Container Runtime Interface
+    Cri(cri::Cri),
     /// Write everything that is generated: definitions, the chart's roles, gates and webhooks, tables in the documents
     Gen(generated::Gen),
     /// Show how many rules of the specification have a test that names them
@@ -70,9 +73,10 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Paths => paths::check(),
         Chore::Deny => deny::check(),
         Chore::Crds(arguments) => crds::run(&arguments),
-        Chore::Gen(arguments) => {
-            crds::run(&crds::Crds { check: arguments.check }).and_then(|()| generated::run(&arguments))
-        }
+        Chore::Cri(arguments) => cri::run(&arguments),
+        Chore::Gen(arguments) => crds::run(&crds::Crds { check: arguments.check })
+            .and_then(|()| cri::run(&cri::Cri { check: arguments.check }))
+            .and_then(|()| generated::run(&arguments)),
         Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Run(arguments) => play::run(&arguments),
         Chore::Demo => play::demo(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{arch, cargo, crds, generated, paths, wire};
+use crate::{arch, cargo, crds, cri, generated, paths, wire};
 
 /// Crates whose tests need a cluster; all others are unit tests.
 const CLUSTER: &str = "control-plane-tests";
@@ -68,6 +68,9 @@ impl Part {
                 ("architecture", || arch::check().and_then(|()| wire::check()).map(|()| Counts::default())),
                 ("paths and links", || paths::check().map(|()| Counts::default())),
                 ("custom resource definitions", || crds::check().map(|()| Counts::default())),
+                ("container runtime interface", || {
+                    cri::run(&cri::Cri { check: true }).map(|()| Counts::default())
+                }),
                 ("chart and documents", || generated::check().map(|()| Counts::default())),
                 ("clippy", || {
                     tool(cargo().args([

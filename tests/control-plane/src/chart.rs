@@ -119,6 +119,11 @@ async fn install_t4_install_t9_install_t12_install_t20_install_f25_objects_have_
         "Service/kruise-webhook-service",
         "Service/kruise-controller-manager",
         "ServiceAccount/kruise-manager",
+        "ServiceAccount/kruise-daemon",
+        "DaemonSet/kruise-daemon",
+        "ClusterRole/kruise-daemon-role",
+        "ClusterRoleBinding/kruise-daemon-rolebinding",
+        "Role/kruise-daemon-secret-role",
     ] {
         assert!(all.iter().any(|object| object == name), "{name} is not in {all:?}");
     }
@@ -145,8 +150,11 @@ async fn gates_leave_out_exactly_their_part() {
         let now = objects(text);
         default.iter().filter(|object| !now.contains(object)).cloned().collect::<Vec<_>>()
     };
-    let external =
-        render(&[WITHOUT_DEFINITIONS, "--set-string=featureGates= EnableExternalCerts = true"]).await;
+    let external = render(&[
+        WITHOUT_DEFINITIONS,
+        "--set-string=featureGates= EnableExternalCerts = true\\,ImagePullJobGate=true",
+    ])
+    .await;
     assert_eq!(without(&external), ["Secret/kruise-webhook-certs"]);
     assert!(!external.contains("verbs: [\"update\"]\n---"), "no definition is written");
     // G6: who wants every experiment does not bring certificates.
@@ -157,7 +165,7 @@ async fn gates_leave_out_exactly_their_part() {
     assert!(!quiet.contains("mpod.kb.io") && quiet.contains("mcloneset.kb.io"));
     let without_daemon =
         render(&[WITHOUT_DEFINITIONS, "--set-string=featureGates=KruiseDaemon= false"]).await;
-    assert!(!without_daemon.contains("kruise-daemon-config"), "CH-B9");
+    assert!(!without_daemon.contains("kruise-daemon"), "CH-B9: nothing of the agent is left");
     assert!(
         !without_daemon.contains("\"imagepulljobs\"]\n    verbs: [\"list\",\"watch\",\"get\",\"create\"")
     );
@@ -234,6 +242,44 @@ async fn ch_b4_install_f22_manager_is_restricted() {
     }
 }
 
+/// daemon 2.3, 2.4 and problem 8, CH-B1, F24: the agent as OpenKruise's, on Linux nodes only, with as little as it needs.
+#[tokio::test]
+async fn daemon_7_8_install_f24_agent_is_rendered_with_its_values() {
+    let only = "--show-only=templates/daemon.yaml";
+    let text = render(&[only]).await;
+    for line in [
+        "kubernetes.io/os: linux",
+        "hostNetwork: true",
+        "dnsPolicy: ClusterFirstWithHostNet",
+        "command: [/kruise-daemon]",
+        "--addr=:10221",
+        "readOnlyRootFilesystem: true",
+        "drop: [ALL]",
+        "type: RuntimeDefault",
+        "values: [virtual-kubelet]",
+        "path: /var/run",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    assert!(!text.contains("credential-provider"), "plugins only if they are asked for");
+    let set = render(&[
+        only,
+        "--set=daemon.image.repository=mirror/agent,daemon.image.tag=v9,daemon.log.level=2,daemon.socketFile=my.sock",
+        "--set=daemon.socketLocation=/run/k3s,daemon.port=1234,daemon.credentialProvider.enable=true",
+    ])
+    .await;
+    for line in [
+        "mirror/agent:v9",
+        "--v=2",
+        "--socket-file=my.sock",
+        "path: /run/k3s",
+        "port: 1234",
+        "--plugin-bin-dir=/credential-provider-plugin",
+    ] {
+        assert!(set.contains(line), "{line} is not in {set}");
+    }
+}
+
 /// IN-7: with a repository and a pull secret of one's own, nothing is pulled from elsewhere.
 #[tokio::test]
 async fn in_7_every_image_comes_from_the_repository_that_is_given() {
@@ -247,13 +293,13 @@ async fn in_7_every_image_comes_from_the_repository_that_is_given() {
     };
     let text = render(&[&[WITHOUT_DEFINITIONS], &repository[..]].concat()).await;
     let images = pulled(&text);
-    assert_eq!(images.len(), 2, "manager and hook: {images:?}");
+    assert_eq!(images.len(), 3, "manager, agent and hook: {images:?}");
     assert!(images.iter().all(|image| image.starts_with("mirror/kruise:")), "{images:?}");
-    assert_eq!(text.matches("      imagePullSecrets:\n        - name: pull\n").count(), 2);
+    assert_eq!(text.matches("      imagePullSecrets:\n        - name: pull\n").count(), 3);
 
     let hook = ["--set=helmHooks.image.repository=mirror/hook", "--set=helmHooks.image.tag=v1"];
     let both = pulled(&render(&[&[WITHOUT_DEFINITIONS], &repository[..], &hook[..]].concat()).await);
-    assert!(both.contains(&"mirror/hook:v1".to_owned()) && both.len() == 2, "{both:?}");
+    assert!(both.contains(&"mirror/hook:v1".to_owned()) && both.len() == 3, "{both:?}");
 }
 
 /// What documents, dashboards and users of the original rely on, each as the text that makes it so.

@@ -3,6 +3,8 @@
 //! One library whose tests are one binary, so that all of them share one control plane.
 
 #[cfg(test)]
+mod advancedcronjob;
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod broadcastjob;
@@ -13,11 +15,17 @@ mod chart;
 #[cfg(test)]
 mod cloneset;
 #[cfg(test)]
+mod containerrecreaterequest;
+#[cfg(test)]
+mod daemonset;
+#[cfg(test)]
 mod definitions;
 #[cfg(test)]
 mod ephemeraljob;
 #[cfg(test)]
 mod gitops;
+#[cfg(test)]
+mod images;
 #[cfg(test)]
 mod launch;
 #[cfg(test)]
@@ -31,11 +39,17 @@ mod permissions;
 #[cfg(test)]
 mod persistentpodstate;
 #[cfg(test)]
+mod podprobemarker;
+#[cfg(test)]
 mod replicas;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
 mod selection;
+#[cfg(test)]
+mod sidecarset;
+#[cfg(test)]
+mod sidecarterminator;
 #[cfg(test)]
 mod simnodes;
 #[cfg(test)]

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::cloneset::guarded::Budgets;
 use crate::workload::{Kind, Live, Sets, cloneset as web};
 
-const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true,PodUnavailableBudgetUpdateGate=true";
+const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true,PodUnavailableBudgetUpdateGate=true,SidecarTerminator=true";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A verb on a resource, `patch pods/status`.
@@ -71,6 +71,12 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     launches_in_order(&world, &here).await;
     broadcasts(&world, &here).await;
     looks_into_pods(&here).await;
+    restarts_containers(&here).await;
+    ends_sidecars(&here).await;
+    probes(&here).await;
+    injects(&here).await;
+    runs_agents_and_schedules(&here).await;
+    pulls_images(&here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -308,6 +314,199 @@ async fn looks_into_pods(here: &Sets) {
     wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
     let looked_into = pods.get("looked-into").await.unwrap();
     assert!(looked_into.spec.unwrap().ephemeral_containers.is_some_and(|all| all.len() == 1));
+}
+
+/// A SidecarSet that selects no pod is reported on.
+async fn injects(here: &Sets) {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "SidecarSet"));
+    let sets = Api::<DynamicObject>::all_with(here.client.clone(), &kind);
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "injects"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "injected"}}, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+            "containers": [{"name": "side", "image": "side:1"}],
+        },
+    });
+    sets.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let is_seen = |one: &DynamicObject| one.data["status"]["observedGeneration"] == 1;
+    wait::until(&sets, "injects", "it is reported on", is_seen).await.unwrap();
+}
+
+/// A job that is done has its sidecar stopped.
+async fn ends_sidecars(here: &Sets) {
+    let env = json!([{"name": "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", "value": "true"}]);
+    let job = json!({
+        "metadata": {"name": "ends"},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "ends:0"}, {"name": "side", "image": "nginx:1", "env": env}]},
+    });
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    let created = pods.create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "apps.kruise.io",
+        "v1beta1",
+        "ContainerRecreateRequest",
+    ));
+    let requests: Api<DynamicObject> = Api::namespaced_with(here.client.clone(), "default", &kind);
+    let name = format!("sidecar-termination-{}", created.metadata.uid.unwrap());
+    wait::until(&requests, &name, "the agent to be asked", |_: &DynamicObject| true).await.unwrap();
+    pods.delete("ends", &DeleteParams::default()).await.unwrap();
+}
+
+/// A pod goes out of service for a request and back, and the request deletes itself. The agent's word is the test's.
+async fn restarts_containers(here: &Sets) {
+    let pod = json!({
+        "metadata": {"name": "restarted"},
+        "spec": {"containers": [{"name": "main", "image": "nginx:1"}], "readinessGates": [{"conditionType": "KruisePodReady"}]},
+    });
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let runs =
+        |seen: &Pod| seen.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+    wait::until(&pods, "restarted", "it runs", runs).await.unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "apps.kruise.io",
+        "v1beta1",
+        "ContainerRecreateRequest",
+    ));
+    let requests = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "ContainerRecreateRequest", "metadata": {"name": "restarts"},
+        "spec": {
+            "podName": "restarted", "containers": [{"name": "main"}], "ttlSecondsAfterFinished": 0,
+            "strategy": {"unreadyGracePeriodSeconds": 1},
+        },
+    });
+    requests.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let says = async |status| {
+        let patch = Patch::Merge(json!({"status": status}));
+        requests.patch_status("restarts", &PatchParams::default(), &patch).await.unwrap();
+    };
+    says(json!({"phase": "Recreating"})).await;
+    let is_out = |one: &DynamicObject| one.data["status"]["conditions"].is_array();
+    wait::until(&requests, "restarts", "the pod is out of service", is_out).await.unwrap();
+    says(json!({"phase": "Completed", "completionTime": "2026-01-01T00:00:00Z"})).await;
+    let one = ListParams::default().fields("metadata.name=restarts");
+    wait::until_all(&requests, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+}
+
+/// A marker is told to the node of a pod, counts it, and goes.
+async fn probes(here: &Sets) {
+    let pods: Api<Pod> = Api::namespaced(here.client.clone(), "default");
+    let pod = json!({
+        "metadata": {"name": "probed", "labels": {"probe": "me"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]},
+    });
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1alpha1", "PodProbeMarker"));
+    let markers = Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind);
+    let probe = json!({
+        "name": "idle", "containerName": "main", "podConditionType": "example.com/idle", "probe": {"exec": {"command": ["true"]}},
+    });
+    let object = json!({
+        "apiVersion": "apps.kruise.io/v1alpha1", "kind": "PodProbeMarker", "metadata": {"name": "probes"},
+        "spec": {"selector": {"matchLabels": {"probe": "me"}}, "probes": [probe]},
+    });
+    markers.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let counted = |one: &DynamicObject| one.data["status"]["matchedPods"] == 1;
+    wait::until(&markers, "probes", "it has its pod", counted).await.unwrap();
+    let list = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1alpha1", "NodePodProbe"));
+    let lists = Api::<DynamicObject>::all_with(here.client.clone(), &list);
+    let is_told = |all: &[DynamicObject]| all.iter().any(|one| one.data["spec"]["podProbes"].is_array());
+    wait::until_all(&lists, &ListParams::default(), "a node probes", is_told).await.unwrap();
+    markers.delete("probes", &DeleteParams::default()).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=probes");
+    wait::until_all(&markers, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+}
+
+/// A DaemonSet reports its nodes; schedules of each kind start runs and replace them. The image ends by the rule of [`broadcasts`].
+async fn runs_agents_and_schedules(here: &Sets) {
+    let api = |kind: &str| {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind));
+        Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &kind)
+    };
+    let create = async |kind: &str, name: &str, spec: Value| {
+        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+        let object = serde_json::from_value::<DynamicObject>(object).unwrap();
+        api(kind).create(&PostParams::default(), &object).await.unwrap();
+    };
+    let agent = json!({"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}});
+    let spec = json!({"selector": {"matchLabels": {"app": "agent"}}, "template": agent});
+    create("DaemonSet", "agent", spec).await;
+    let is_ready = |set: &DynamicObject| {
+        let status = &set.data["status"];
+        status["numberReady"].as_i64().is_some_and(|count| 0 < count)
+            && status["numberReady"] == status["desiredNumberScheduled"]
+    };
+    wait::until(&api("DaemonSet"), "agent", "a pod on every node", is_ready).await.unwrap();
+
+    let pod =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "nginx:1"}]}});
+    let images = json!({"images": ["nginx:1"], "completionPolicy": {"type": "Always"}});
+    for (name, template) in [
+        ("jobs", json!({"jobTemplate": {"spec": {"template": pod}}})),
+        ("broadcasts", json!({"broadcastJobTemplate": {"spec": {"template": pod}}})),
+        ("images", json!({"imageListPullJobTemplate": {"spec": images}})),
+    ] {
+        let runs = json!({"schedule": "@every 1s", "concurrencyPolicy": "Replace", "template": template});
+        create("AdvancedCronJob", name, runs).await;
+        let crons = api("AdvancedCronJob");
+        let active =
+            |cron: &DynamicObject| cron.data["status"]["active"][0]["name"].as_str().map(str::to_owned);
+        let first =
+            wait::until(&crons, name, "a run", |cron: &DynamicObject| active(cron).is_some()).await.unwrap();
+        let first = active(&first);
+        wait::until(&crons, name, "another run", |cron: &DynamicObject| {
+            active(cron).is_some() && active(cron) != first
+        })
+        .await
+        .unwrap();
+        let pause = Patch::Merge(json!({"spec": {"paused": true}}));
+        crons.patch(name, &PatchParams::default(), &pause).await.unwrap();
+    }
+}
+
+/// Two jobs share the copy of a secret; one expires, the other is deleted. A list is labelled and reported on; a NodeImage without a node goes.
+async fn pulls_images(here: &Sets) {
+    let resource =
+        |kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk("apps.kruise.io", "v1beta1", kind));
+    let nodes = Api::<DynamicObject>::all_with(here.client.clone(), &resource("NodeImage"));
+    let object = |kind: &str, name: &str, labels: Value, spec: Value| -> DynamicObject {
+        let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "metadata": {"name": name, "labels": labels}, "spec": spec});
+        serde_json::from_value(object).unwrap()
+    };
+    let fake = object("NodeImage", "fake", json!({"apps.kruise.io/fake-nodeimage": "true"}), json!({}));
+    nodes.create(&PostParams::default(), &fake).await.unwrap();
+    nodes.create(&PostParams::default(), &object("NodeImage", "lost", json!({}), json!({}))).await.unwrap();
+    let secrets: Api<Secret> = Api::namespaced(here.client.clone(), "default");
+    let secret = json!({"metadata": {"name": "reg"}, "stringData": {"a": "b"}});
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    let jobs =
+        Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &resource("ImagePullJob"));
+    let spec = |policy: Value| json!({"image": "nginx:1", "selector": {"names": ["fake"]}, "pullSecrets": ["reg"], "completionPolicy": policy});
+    let always = json!({"type": "Always", "ttlSecondsAfterFinished": 0});
+    for (name, policy) in [("expires", always), ("endless", json!({"type": "Never"}))] {
+        let job = object("ImagePullJob", name, json!({}), spec(policy));
+        jobs.create(&PostParams::default(), &job).await.unwrap();
+        let is_active = |seen: &DynamicObject| seen.data["status"]["active"] == 1;
+        wait::until(&jobs, name, "a node pulls", is_active).await.unwrap();
+    }
+    let said =
+        json!([{"tag": "1", "version": 1, "phase": "Succeeded", "completionTime": "2099-01-01T00:00:00Z"}]);
+    let status = Patch::Merge(json!({"status": {"desired": 1, "imageStatuses": {"nginx": {"tags": said}}}}));
+    nodes.patch_status("fake", &PatchParams::default(), &status).await.unwrap();
+    let one = ListParams::default().fields("metadata.name=expires");
+    wait::until_all(&jobs, &one, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+    jobs.delete("endless", &DeleteParams::default()).await.unwrap();
+    let lost = ListParams::default().fields("metadata.name=lost");
+    wait::until_all(&nodes, &lost, "it is gone", <[DynamicObject]>::is_empty).await.unwrap();
+    let lists =
+        Api::<DynamicObject>::namespaced_with(here.client.clone(), "default", &resource("ImageListPullJob"));
+    let images = json!({"images": ["redis:1"], "selector": {"names": ["fake"]}, "completionPolicy": {"type": "Never"}});
+    lists
+        .create(&PostParams::default(), &object("ImageListPullJob", "list", json!({}), images))
+        .await
+        .unwrap();
+    let is_active = |list: &DynamicObject| list.data["status"]["active"] == 1;
+    wait::until(&lists, "list", "an image is pulled", is_active).await.unwrap();
 }
 
 /// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

@@ -67,7 +67,7 @@ async fn in_2_release_of_the_original_is_upgraded_in_place_and_rolled_back() {
     let pods = world.pod_entry().await;
     assert!(pods["matchConditions"].is_null(), "16.16: as wide as before while the original leads: {pods}");
     assert_eq!(pods["objectSelector"], json!({}));
-    world.daemon_went().await;
+    world.agent_stays().await;
     world.start_manager();
     world.is_taken_over(&certificates["ca-cert.pem"]).await;
     world.pods_are_narrowed().await;
@@ -296,9 +296,13 @@ impl World {
         panic!("the CloneSet could not be created");
     }
 
-    async fn daemon_went(&self) {
+    /// The agent is swapped in place: the same object, and no other.
+    async fn agent_stays(&self) {
         let all = self.system::<DaemonSet>().list(&ListParams::default()).await.unwrap();
-        assert!(all.items.is_empty(), "there is no node agent here yet");
+        let names: Vec<_> = all.items.iter().map(|one| one.metadata.name.as_deref()).collect();
+        assert_eq!(names, [Some("kruise-daemon")]);
+        let generation = all.items.first().and_then(|one| one.metadata.generation);
+        assert!(generation > Some(1), "it was created anew: {generation:?}");
     }
 
     /// With the roles that the upgrade left, and nothing else.

@@ -1,6 +1,6 @@
 //! In-place updates of CloneSets where containers are real: scenarios 11 to 15 of the specification.
 //!
-//! The node daemon does not exist yet: where it must report or restart, the test plays it.
+//! No node agent runs here: where it must report or restart, the test plays it. `agent.rs` has the real one.
 
 use std::net::{IpAddr, SocketAddr};
 

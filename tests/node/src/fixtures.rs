@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kruise_testbed::{Cluster, Options, crds, manager, node, wait};
+use kruise_testbed::{Cluster, Options, crds, daemon, manager, node, wait};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
@@ -50,6 +50,24 @@ pub async fn managed(namespace: &'static str) -> Option<Bench> {
         let cluster = cluster(1).await;
         crds::install(&cluster.client()).await.unwrap();
         manager::start(&cluster, &manager::program().unwrap(), &[]).await.unwrap();
+        cluster
+    };
+    Some(Bench::of(SHARED.get_or_init(start).await, namespace).await)
+}
+
+/// As [`managed`], in a third cluster, where the node agent works, too (elsewhere tests play it), and admission, which tells it
+/// what requests mean.
+pub async fn with_agent(namespace: &'static str) -> Option<Bench> {
+    static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+    if !can_run() {
+        return None;
+    }
+    let start = || async {
+        let cluster = cluster(1).await;
+        crds::install(&cluster.client()).await.unwrap();
+        let gates = "--feature-gates=SidecarTerminator=true,ImagePullJobGate=true".to_owned();
+        manager::start_called(&cluster, &manager::program().unwrap(), &[gates]).await.unwrap();
+        daemon::start(&cluster, &cluster.real_nodes()[0]).await.unwrap();
         cluster
     };
     Some(Bench::of(SHARED.get_or_init(start).await, namespace).await)

@@ -12,7 +12,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kruise_testbed::chart::Chart;
-use kruise_testbed::images::{program, shipped};
+use kruise_testbed::images::shipped;
 use kruise_testbed::wait;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -35,7 +35,7 @@ async fn chart_is_installed_used_upgraded_and_removed_while_workloads_run() {
     let chart = Chart::find().await.unwrap();
     let registry = bench.cluster.registry().unwrap();
     for tag in ["first", "second"] {
-        let image = tokio::task::spawn_blocking(move || shipped::manager(tag, program::MANAGER_FOR_TESTS))
+        let image = tokio::task::spawn_blocking(move || shipped::manager(tag, shipped::FOR_TESTS))
             .await
             .unwrap()
             .unwrap();

@@ -4,6 +4,8 @@
 //! run, each test says `skipped:` and why; in CI (`CI=true`) that is a failure.
 
 #[cfg(test)]
+mod agent;
+#[cfg(test)]
 mod cloneset;
 #[cfg(test)]
 mod fixtures;

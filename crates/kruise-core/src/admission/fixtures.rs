@@ -39,6 +39,7 @@ impl Surroundings {
             suffix: &|| String::from("abcde"),
             now: t0(),
             live: &self.live,
+            namespace: "kruise-system",
         }
     }
 }

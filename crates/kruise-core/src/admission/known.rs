@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::Fault;
 use crate::gates::Gates;
@@ -21,6 +22,8 @@ pub struct Known<'a> {
     pub suffix: &'a dyn Fn() -> String,
     pub now: Timestamp,
     pub live: &'a Live,
+    /// Of the installation, where revisions of cluster-scoped objects are.
+    pub namespace: &'a str,
 }
 
 /// What only the API server can say, asked before the decision. See [`Question`].
@@ -30,6 +33,10 @@ pub struct Live {
     pub template: Vec<Fault>,
     /// Data of the administrator's ConfigMap; the error says why it could not be read.
     pub configuration: Result<BTreeMap<String, String>, String>,
+    /// The pod that `spec.podName` names; `None` if there is none. The error says why it could not be read.
+    pub pod: Result<Option<Value>, String>,
+    /// Whether the caches know every SidecarSet that was stored before the request; the error says why not.
+    pub sidecarsets: Result<(), String>,
 }
 
 /// What has to be asked at the API server for a decision. It costs a request each time, so caches are used where being late
@@ -40,11 +47,17 @@ pub enum Question {
     Template,
     /// The administrator's ConfigMap, as it is now.
     Configuration,
+    /// The pod that `spec.podName` names, as it is now.
+    Pod,
+    /// Whether it would take a pod of the containers and volumes of a SidecarSet, by a dry run.
+    Sidecars,
+    /// That the caches know every SidecarSet that was stored before the request, and the namespace of the pod.
+    SidecarSets,
 }
 
-/// The template is good, and the administrator has configured nothing.
+/// The template is good, the administrator has configured nothing, and there is no pod.
 impl Default for Live {
     fn default() -> Self {
-        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()) }
+        Self { template: Vec::new(), configuration: Ok(BTreeMap::new()), pod: Ok(None), sidecarsets: Ok(()) }
     }
 }

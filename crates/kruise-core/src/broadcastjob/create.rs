@@ -2,21 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use kruise_api::kubernetes::operator::IN;
 use kruise_api::labels::{BROADCASTJOB_CONTROLLER_UID, BROADCASTJOB_NAME};
 use kruise_api::reasons::event;
 use kruise_api::resource::PODS;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::census::Census;
 use super::reason;
 use super::spec::Spec;
-use super::view::{Assign, View};
-use crate::admission::workload::object_in;
+use super::view::View;
 use crate::chain::{Chain, Event, EventKind, Purpose, Siblings, Write};
 use crate::cluster::node::Node;
 use crate::plan::Plan;
-use crate::pod::{Body, string_map};
+use crate::pod::{Assign, Body, pin, string_map};
 use crate::random::Random;
 
 /// Pods created by one plan: thousands of bodies at once would be held in memory for nothing. The next plan goes on.
@@ -69,16 +67,6 @@ pub fn pod(view: &View, spec: &Spec, node: &Node, name: &str) -> Value {
         }
     }
     pod
-}
-
-/// Replaces all required terms, which have been checked, by one that only this node matches; preferred ones stay.
-fn pin(spec: &mut Map<String, Value>, node: &str) {
-    let field = json!({"key": "metadata.name", "operator": IN, "values": [node]});
-    let terms = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
-    let affinity = object_in(spec, "affinity").and_then(|affinity| object_in(affinity, "nodeAffinity"));
-    if let Some(affinity) = affinity {
-        affinity.insert("requiredDuringSchedulingIgnoredDuringExecution".to_owned(), terms);
-    }
 }
 
 /// Names that no pod of the job has.

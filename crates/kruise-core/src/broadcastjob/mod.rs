@@ -22,7 +22,7 @@ mod view;
 pub use object::BroadcastJob;
 pub use plan::plan;
 pub use spec::{Completion, OnFailure, Spec};
-pub use view::{Assign, View};
+pub use view::View;
 
 #[cfg(test)]
 mod tests;

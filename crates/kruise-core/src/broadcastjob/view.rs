@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::gates::Gates;
 use crate::inplace::Resize;
 use crate::lookup::{Index, Slim};
-use crate::pod::PodView;
+use crate::pod::{Assign, PodView};
 use crate::workload::Workload;
 use crate::workload::base::{Head, Sources};
 
@@ -32,15 +32,6 @@ pub struct View {
     gates: Gates,
     resize: Resize,
     no_nodes: BTreeSet<String>,
-}
-
-/// Who binds a pod to its node (BJ-21).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Assign {
-    /// The scheduler, by an affinity that allows no other node.
-    Scheduler,
-    /// The pod itself names its node.
-    Directly,
 }
 
 impl View {

@@ -2,6 +2,7 @@
 
 pub mod claim;
 pub mod meta;
+pub mod namespace;
 pub mod node;
 pub mod quantity;
 pub mod storage_class;

@@ -70,6 +70,23 @@ impl Quantity {
         Self { nano: self.nano.saturating_add(other.nano).min(MAX), ..self }
     }
 
+    /// Whole thousandths, towards zero.
+    pub fn milli(self) -> i128 {
+        self.nano / MILLI
+    }
+
+    /// Another amount in the same spelling; absent if it is more than a quantity can be.
+    pub fn with_milli(self, milli: i128) -> Option<Self> {
+        let nano = milli.checked_mul(MILLI).filter(|nano| (-MAX..=MAX).contains(nano))?;
+        Some(Self { nano, ..self })
+    }
+
+    /// Whole units, towards zero.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { nano: self.nano / NANO * NANO, ..self }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (negative, unsigned) = match text.as_bytes().first()? {
             b'-' => (true, text.get(1..)?),

@@ -2,6 +2,7 @@
 //! ask themselves, because they decide per node. Pods that already run there are not subtracted: the scheduler decides that.
 
 mod affinity;
+mod daemon;
 mod needs;
 mod requests;
 mod taint;
@@ -9,5 +10,6 @@ mod taint;
 mod tests;
 
 pub use affinity::Term;
+pub use daemon::{Verdict, with_daemon_tolerations};
 pub use needs::{Needs, Unfit};
 pub use taint::{Effect, Taint, Toleration};

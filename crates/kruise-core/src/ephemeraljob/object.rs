@@ -10,9 +10,8 @@ use serde_json::Value;
 use super::spec::Spec;
 use crate::fault::Fault;
 use crate::lookup::{Index, Slim};
-use crate::object::Key;
 use crate::pod::{NAMESPACE, PodView};
-use crate::workload::base::Head;
+use crate::workload::base::{Head, identified_by_head};
 
 #[derive(Debug)]
 pub struct EphemeralJob {
@@ -62,17 +61,7 @@ impl Slim for EphemeralJob {
     type Shared = ();
     const RESOURCE: Resource = Wire::RESOURCE;
 
-    fn key(&self) -> Key {
-        self.head.key()
-    }
-
-    fn uid(&self) -> &str {
-        self.head.uid.as_str()
-    }
-
-    fn resource_version(&self) -> &str {
-        self.head.version.as_str()
-    }
+    identified_by_head!();
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         put(Index::Uid, self.uid());

@@ -133,7 +133,7 @@ gates! {
     InPlacePodVerticalScaling = "InPlacePodVerticalScaling" Alpha Off []
     /// Container ports of a template with host network get their host ports
     DefaultHostNetworkHostPortsInPodTemplates = "DefaultHostNetworkHostPortsInPodTemplates" Alpha Off []
-    /// Pods of a DaemonSet are removed from nodes that it does not select any more
+    /// Nodes that a DaemonSet does not fit any more count neither for its partition nor for its limits
     DaemonSetPruneIneligibleNodes = "DaemonSetPruneIneligibleNodes" Alpha Off []
 }
 

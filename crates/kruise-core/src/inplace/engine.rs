@@ -29,6 +29,14 @@ pub struct Job<'a> {
     pub grace_seconds: u32,
     pub resize: Resize,
     pub hooks: Option<&'a Hooks>,
+    pub states: States,
+}
+
+/// Whether pods of the kind get a lifecycle state while they are updated (SM-41, DS-32).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum States {
+    Written,
+    Absent,
 }
 
 /// How resources of a running pod are changed.
@@ -84,7 +92,9 @@ pub fn start(pod: &PodView, job: &Job<'_>, now: Timestamp) -> Vec<Write> {
     if let Some(hash) = job.template_hash {
         edit.label(labels::POD_TEMPLATE_HASH, hash);
     }
-    lifecycle::enter(&mut edit, lifecycle::LifecycleState::Updating, job.hooks, now);
+    if job.states == States::Written {
+        lifecycle::enter(&mut edit, lifecycle::LifecycleState::Updating, job.hooks, now);
+    }
     let mut state = InPlaceState {
         revision: job.revision.to_owned(),
         update_timestamp: time::seconds(now),

@@ -15,7 +15,8 @@ mod state;
 
 pub use change::{Blocked, Change, RefMetadata, ResourceDelta};
 pub use complete::{Incomplete, is_complete};
-pub use engine::{Job, Refresh, Resize, drains, refresh, resize_of_server, start};
+pub use engine::{Job, Refresh, Resize, States, drains, refresh, resize_of_server, start};
+pub use image::same as same_image;
 pub use state::{Grace, InPlaceState};
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ impl Selector {
         self.0.iter().all(|one| one.holds(|key| labels.get(key)))
     }
 
+    /// Whatever labels are kept in.
+    pub fn matches_with<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|one| one.holds(&label))
+    }
+
     pub fn matches_map(&self, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|one| one.holds(|key| labels.get(key).map(String::as_str)))
     }
@@ -106,7 +111,8 @@ impl Requirement {
         }
     }
 
-    fn key(&self) -> &str {
+    /// The label that it is about.
+    pub fn key(&self) -> &str {
         match self {
             Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
         }

@@ -60,7 +60,7 @@ fn concerns(lookup: Lookup<'_>, _: &Gates) -> BTreeSet<Concern> {
 }
 
 /// Both versions name the workload alike.
-fn adds(request: &Request) -> BTreeSet<Concern> {
+fn adds(request: &Request, _: &Gates) -> BTreeSet<Concern> {
     let resource = PersistentPodState::RESOURCE;
     let is_ours = request.resource.group == resource.group() && request.resource.plural == resource.plural();
     let Some(reference) = request.object.pointer("/spec/targetRef").filter(|_| is_ours) else {

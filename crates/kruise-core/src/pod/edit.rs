@@ -22,6 +22,8 @@ pub struct Edit<'a> {
     dropped_finalizers: Vec<String>,
     /// With their position in the pod, if they have one.
     conditions: BTreeMap<Arc<str>, Condition>,
+    /// When a probe found what its condition says.
+    probed: BTreeMap<Arc<str>, Timestamp>,
     /// JSON path below the pod and value.
     spec: Vec<(String, Value)>,
 }
@@ -44,6 +46,7 @@ impl<'a> Edit<'a> {
             finalizers: Vec::new(),
             dropped_finalizers: Vec::new(),
             conditions: BTreeMap::new(),
+            probed: BTreeMap::new(),
             spec: Vec::new(),
         }
     }
@@ -134,6 +137,18 @@ impl<'a> Edit<'a> {
         }
     }
 
+    /// Sets what a probe found, with the times of the probe. Times alone are no news (NC-7).
+    pub fn probe(&mut self, wanted: Condition, probed: Option<Timestamp>) {
+        let is_same = self
+            .current(&wanted.kind)
+            .is_some_and(|there| there.status == wanted.status && there.message() == wanted.message());
+        if is_same {
+            return;
+        }
+        self.probed.extend(probed.map(|at| (Arc::clone(&wanted.kind), at)));
+        self.conditions.insert(Arc::clone(&wanted.kind), wanted);
+    }
+
     /// The condition as it will be.
     pub fn current(&self, kind: &str) -> Option<&Condition> {
         self.conditions.get(kind).or_else(|| self.pod.condition(kind))
@@ -159,7 +174,7 @@ impl<'a> Edit<'a> {
         let mut write = self.write(Guard::Identity)?;
         if let (Act::Patch(Patch::Json(ops)), Some(condition)) = (&mut write.act, earlier.current(kind)) {
             let path = format!("/status/conditions/{}", earlier.position(kind));
-            let value = wire(condition);
+            let value = earlier.wire(condition);
             let fields = ["type", "status", "lastTransitionTime"].into_iter();
             let tests = fields
                 .filter_map(|field| Some(Op::test(&format!("{path}/{field}"), value.get(field)?.clone())));
@@ -226,7 +241,7 @@ impl<'a> Edit<'a> {
 
     fn condition_operations(&self, guard: Guard, ops: &mut Vec<Op>) {
         if self.pod.conditions.is_empty() && !self.conditions.is_empty() {
-            let all: Vec<Value> = self.conditions.values().map(wire).collect();
+            let all: Vec<Value> = self.conditions.values().map(|one| self.wire(one)).collect();
             ops.push(Op::add("/status/conditions", all));
             return;
         }
@@ -237,9 +252,9 @@ impl<'a> Edit<'a> {
                     if guard == Guard::Identity {
                         ops.push(Op::test(&format!("{path}/type"), kind.as_ref()));
                     }
-                    ops.push(Op::Replace { path, value: wire(condition) });
+                    ops.push(Op::Replace { path, value: self.wire(condition) });
                 }
-                None => ops.push(Op::add("/status/conditions/-", wire(condition))),
+                None => ops.push(Op::add("/status/conditions/-", self.wire(condition))),
             }
         }
     }
@@ -269,7 +284,7 @@ impl<'a> Edit<'a> {
         let mut patch = Map::new();
         patch.insert("metadata".to_owned(), Value::Object(metadata));
         if !self.conditions.is_empty() {
-            let all: Vec<Value> = self.conditions.values().map(wire).collect();
+            let all: Vec<Value> = self.conditions.values().map(|one| self.wire(one)).collect();
             patch.insert("status".to_owned(), json!({"conditions": all}));
         }
         if !self.spec.is_empty() {
@@ -292,6 +307,28 @@ impl<'a> Edit<'a> {
             merge(entry, nested);
         }
         changed.into_values().map(Value::Object).collect()
+    }
+
+    fn wire(&self, condition: &Condition) -> Value {
+        let mut out = Map::new();
+        out.insert("type".to_owned(), Value::from(condition.kind.as_ref()));
+        let word = match condition.status {
+            Status::True => status::TRUE,
+            Status::False => status::FALSE,
+            Status::Unknown => status::UNKNOWN,
+        };
+        out.insert("status".to_owned(), Value::from(word));
+        out.insert(
+            "lastProbeTime".to_owned(),
+            self.probed.get(&condition.kind).copied().map(time::seconds).into(),
+        );
+        out.insert("lastTransitionTime".to_owned(), condition.since().map(time::seconds).into());
+        for (key, text) in [("reason", condition.reason()), ("message", condition.message())] {
+            if let Some(text) = text {
+                out.insert(key.to_owned(), Value::from(text));
+            }
+        }
+        Value::Object(out)
     }
 }
 
@@ -324,23 +361,4 @@ fn map_operations(ops: &mut Vec<Op>, map: &str, entries: &BTreeMap<String, Optio
             None => Op::Remove { path },
         });
     }
-}
-
-fn wire(condition: &Condition) -> Value {
-    let mut out = Map::new();
-    out.insert("type".to_owned(), Value::from(condition.kind.as_ref()));
-    let word = match condition.status {
-        Status::True => status::TRUE,
-        Status::False => status::FALSE,
-        Status::Unknown => status::UNKNOWN,
-    };
-    out.insert("status".to_owned(), Value::from(word));
-    out.insert("lastProbeTime".to_owned(), Value::Null);
-    out.insert("lastTransitionTime".to_owned(), condition.since().map(time::seconds).into());
-    for (key, text) in [("reason", condition.reason()), ("message", condition.message())] {
-        if let Some(text) = text {
-            out.insert(key.to_owned(), Value::from(text));
-        }
-    }
-    Value::Object(out)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::{Container, PodView, Resources};
+use super::{Container, Owner, PodView, Resources};
 
 /// Hands out one copy per text, list of containers and set of resources. What nobody else holds is dropped from time
 /// to time.
@@ -12,6 +12,8 @@ use super::{Container, PodView, Resources};
 pub struct SharedParts {
     texts: HashSet<Arc<str>>,
     containers: HashMap<u64, Arc<[Container]>>,
+    owners: HashMap<u64, Arc<[Owner]>>,
+    gates: HashMap<u64, Arc<[Arc<str>]>>,
     resources: HashMap<u64, Arc<Resources>>,
     /// Number of texts and lists at which the next sweep happens.
     sweep_at: usize,
@@ -27,14 +29,12 @@ impl SharedParts {
         pod.namespace = self.text(&pod.namespace);
         pod.labels.share(&mut |text: &str| self.text(text));
         pod.annotations.share(&mut |text: &str| self.text(text));
-        let lists = pod.finalizers.iter_mut().chain(&mut pod.readiness_gates).chain(&mut pod.claim_volumes);
+        let lists = pod.finalizers.iter_mut().chain(&mut pod.claim_volumes);
         for text in lists.chain(&mut pod.node) {
             *text = self.text(text);
         }
-        for owner in &mut pod.owners {
-            owner.uid = crate::ids::Uid::new(self.text(owner.uid.as_str()));
-            owner.kind = self.text(&owner.kind);
-        }
+        pod.owners = common(&mut self.owners, &pod.owners);
+        pod.readiness_gates = common(&mut self.gates, &pod.readiness_gates);
         for container in &mut pod.ephemeral {
             container.name = self.text(&container.name);
             container.job = container.job.as_deref().map(|job| self.text(job));
@@ -43,7 +43,7 @@ impl SharedParts {
             condition.kind = self.text(&condition.kind);
         }
         pod.containers = common(&mut self.containers, &pod.containers);
-        for status in &mut pod.statuses {
+        for status in pod.statuses.iter_mut().chain(&mut pod.sidecar_statuses) {
             status.name = self.text(&status.name);
             status.image = self.text(&status.image);
             status.image_id = self.text(&status.image_id);
@@ -61,14 +61,16 @@ impl SharedParts {
     }
 
     fn sweep(&mut self) {
-        let size = self.texts.len() + self.containers.len();
+        let size = self.texts.len() + self.containers.len() + self.owners.len();
         if size < self.sweep_at.max(SWEEP_MIN) {
             return;
         }
         self.texts.retain(|one| Arc::strong_count(one) > 1);
         self.containers.retain(|_, one| Arc::strong_count(one) > 1);
+        self.owners.retain(|_, one| Arc::strong_count(one) > 1);
+        self.gates.retain(|_, one| Arc::strong_count(one) > 1);
         self.resources.retain(|_, one| Arc::strong_count(one) > 1);
-        self.sweep_at = (self.texts.len() + self.containers.len()) * 2;
+        self.sweep_at = (self.texts.len() + self.containers.len() + self.owners.len()) * 2;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The slim pod.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use kruise_api::{annotations, conditions, labels};
 use serde::Deserialize;
 
 use super::wire::Wire;
-use super::{EphemeralContainer, Texts};
+use super::{EphemeralContainer, JobSidecar, Texts};
 use crate::cluster::quantity::Quantity;
 use crate::ids::{InstanceId, PodName, ResourceVersion, RevisionHash, Uid};
 use crate::object::{Item, ObjectRef};
@@ -30,15 +31,17 @@ pub struct PodView {
     pub annotations: Texts,
     pub finalizers: Box<[Arc<str>]>,
     /// In wire order: a release removes one by position.
-    pub owners: Box<[Owner]>,
+    pub owners: Arc<[Owner]>,
     pub phase: Phase,
     pub node: Option<Arc<str>>,
+    /// The address that probes go to.
+    pub ip: Option<IpAddr>,
     /// The only node that its affinity allows; known until it is bound.
     pub wanted_node: Option<Arc<str>>,
     pub restart_policy: RestartPolicy,
     /// Of all init containers.
     pub init_restarts: u32,
-    pub readiness_gates: Box<[Arc<str>]>,
+    pub readiness_gates: Arc<[Arc<str>]>,
     /// Names of the volumes that are claims.
     pub claim_volumes: Box<[Arc<str>]>,
     /// In wire order: patches address them by position.
@@ -46,11 +49,13 @@ pub struct PodView {
     /// In wire order, without init containers; the same for most pods of a revision.
     pub containers: Arc<[Container]>,
     pub statuses: Box<[ContainerStatus]>,
+    /// Of native sidecars: init containers that run as long as the pod. Most pods have none.
+    pub sidecar_statuses: Box<[ContainerStatus]>,
     /// In wire order; most pods have none.
     pub ephemeral: Box<[EphemeralContainer]>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Owner {
     pub uid: Uid,
     pub kind: Arc<str>,
@@ -82,12 +87,16 @@ pub struct Condition {
     words: Option<Box<Words>>,
 }
 
-/// Unix seconds, as precise as the wire; a third of what an optional timestamp takes.
+/// Unix seconds, as precise as the wire; a sixth of what an optional timestamp takes. What was before 1970 or is after 2105 is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Since(i64);
+struct Since(u32);
 
 impl Since {
-    const UNKNOWN: Self = Self(i64::MIN);
+    const UNKNOWN: Self = Self(u32::MAX);
+
+    fn of(at: Option<Timestamp>) -> Self {
+        at.and_then(|at| u32::try_from(at.as_second()).ok()).map_or(Self::UNKNOWN, Self)
+    }
 }
 
 /// Most conditions have neither; thousands of pods have six conditions each.
@@ -111,11 +120,15 @@ pub struct Container {
     pub image: Arc<str>,
     /// Environment taken from labels or annotations (SM-24).
     pub env: Vec<EnvRef>,
+    /// Those that have a name, with their number.
+    pub ports: Vec<(Arc<str>, u16)>,
     /// Launch priority out of the barrier's key (SM-25); malformed ones count as none (M9).
     pub priority: Option<i64>,
     pub resources: Resources,
     /// Resources (cpu, memory) whose resize restarts the container (SM-28).
     pub restarts_on_resize: Vec<Arc<str>>,
+    /// Set if it is to end with the job that it stands beside (ST-1).
+    pub job_sidecar: Option<Box<JobSidecar>>,
     /// Older form of the plain hash (SM-35); only read for pods that are being updated in place.
     pub full_hash: Option<u32>,
 }
@@ -146,20 +159,30 @@ pub struct ContainerStatus {
     pub image_id: Arc<str>,
     pub container_id: Arc<str>,
     pub is_ready: bool,
+    pub is_running: bool,
+    /// Set if it has ended and is not started again for now.
+    pub ended: Option<Ended>,
     pub restarts: u32,
     /// What the node has given it; absent on nodes that do not report it.
     pub resources: Option<Arc<Resources>>,
 }
 
+/// How a container ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With exit code 0.
+    Well,
+    Badly,
+}
+
 impl Condition {
     pub fn new(kind: Arc<str>, status: Status, since: Option<Timestamp>) -> Self {
-        let since = since.map_or(Since::UNKNOWN, |at| Since(at.as_second()));
-        Self { kind, status, since, words: None }
+        Self { kind, status, since: Since::of(since), words: None }
     }
 
     /// When it got this status, if the wire says so.
     pub fn since(&self) -> Option<Timestamp> {
-        Timestamp::from_second(self.since.0).ok()
+        (self.since != Since::UNKNOWN).then(|| Timestamp::from_second(i64::from(self.since.0)).ok())?
     }
 
     /// Empty texts count as none.

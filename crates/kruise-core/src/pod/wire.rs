@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kruise_api::kubernetes::{RESIZE_RESTARTS_CONTAINER, RESTART_NEVER, RESTART_ON_FAILURE, phase, status};
+use kruise_api::kubernetes::{
+    RESIZE_RESTARTS_CONTAINER, RESTART_ALWAYS, RESTART_NEVER, RESTART_ON_FAILURE, phase, status,
+};
 use kruise_api::{annotations, env, names};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::JobSidecar;
 use super::ephemeral::{self, EphemeralStatus, EphemeralWire};
 use super::texts::Texts;
 use super::view::{
-    Condition, Container, ContainerStatus, EnvRef, EnvSource, Owner, Phase, PodView, Resources,
+    Condition, Container, ContainerStatus, Ended, EnvRef, EnvSource, Owner, Phase, PodView, Resources,
     RestartPolicy, Status,
 };
 use crate::cluster::quantity::Quantity;
@@ -64,6 +67,7 @@ struct Spec {
     restart_policy: Option<String>,
     readiness_gates: Option<Vec<ReadinessGate>>,
     containers: Option<Vec<Value>>,
+    init_containers: Option<Vec<InitContainer>>,
     volumes: Option<Vec<Volume>>,
     ephemeral_containers: Option<Vec<EphemeralWire>>,
 }
@@ -103,17 +107,31 @@ struct ReadinessGate {
 #[serde(rename_all = "camelCase")]
 struct PodStatus {
     phase: Option<String>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<String>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Vec<WireStatus>>,
-    init_container_statuses: Option<Vec<InitStatus>>,
+    init_container_statuses: Option<Vec<WireStatus>>,
     ephemeral_container_statuses: Option<Vec<EphemeralStatus>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InitStatus {
-    #[serde(default)]
-    restart_count: u32,
+struct InitContainer {
+    name: Arc<str>,
+    restart_policy: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct WireState {
+    running: Option<serde::de::IgnoredAny>,
+    terminated: Option<WireEnd>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct WireEnd {
+    exit_code: i32,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +158,8 @@ struct WireStatus {
     ready: bool,
     #[serde(default)]
     restart_count: u32,
+    #[serde(default)]
+    state: WireState,
     resources: Option<Value>,
 }
 
@@ -152,6 +172,7 @@ impl From<Wire> for PodView {
             || annotations.has(annotations::INPLACE_UPDATE_STATE_LEGACY);
         let mut containers: Vec<Container> = spec.containers.iter().flatten().map(Container::read).collect();
         let node = spec.node_name.filter(|node| !node.is_empty());
+        let sidecars = native_sidecars(spec.init_containers);
         if is_updating {
             for (container, object) in containers.iter_mut().zip(spec.containers.iter().flatten()) {
                 container.full_hash = full_hash(object);
@@ -171,13 +192,9 @@ impl From<Wire> for PodView {
             phase: Phase::read(status.phase.as_deref().unwrap_or_default()),
             wanted_node: node.is_none().then(|| spec.affinity.and_then(Affinity::only_node)).flatten(),
             node,
+            ip: status.pod_ip.and_then(|text| text.parse().ok()),
             restart_policy: RestartPolicy::read(spec.restart_policy.as_deref().unwrap_or_default()),
-            init_restarts: status
-                .init_container_statuses
-                .iter()
-                .flatten()
-                .map(|one| one.restart_count)
-                .fold(0, u32::saturating_add),
+            init_restarts: restarts(status.init_container_statuses.as_deref()),
             readiness_gates: spec
                 .readiness_gates
                 .into_iter()
@@ -194,12 +211,29 @@ impl From<Wire> for PodView {
             conditions: status.conditions.into_iter().flatten().map(Condition::from).collect(),
             containers: containers.into(),
             statuses: status.container_statuses.into_iter().flatten().map(ContainerStatus::from).collect(),
+            sidecar_statuses: status
+                .init_container_statuses
+                .into_iter()
+                .flatten()
+                .filter(|one| sidecars.contains(&one.name))
+                .map(ContainerStatus::from)
+                .collect(),
             ephemeral: ephemeral::read(
                 spec.ephemeral_containers.unwrap_or_default(),
                 &status.ephemeral_container_statuses.unwrap_or_default(),
             ),
         }
     }
+}
+
+/// Names of init containers that run as long as the pod.
+fn native_sidecars(containers: Option<Vec<InitContainer>>) -> Vec<Arc<str>> {
+    let stays = |one: &InitContainer| one.restart_policy.as_deref() == Some(RESTART_ALWAYS);
+    containers.into_iter().flatten().filter(stays).map(|one| one.name).collect()
+}
+
+fn restarts(statuses: Option<&[WireStatus]>) -> u32 {
+    statuses.into_iter().flatten().map(|one| one.restart_count).fold(0, u32::saturating_add)
 }
 
 impl Affinity {
@@ -261,6 +295,11 @@ impl From<WireStatus> for ContainerStatus {
             image_id: wire.image_id.unwrap_or_default(),
             container_id: wire.container_id.unwrap_or_default(),
             is_ready: wire.ready,
+            is_running: wire.state.running.is_some(),
+            ended: wire
+                .state
+                .terminated
+                .map(|end| if end.exit_code == 0 { Ended::Well } else { Ended::Badly }),
             restarts: wire.restart_count,
             resources: wire.resources.as_ref().map(|one| Arc::new(Resources::read(one))),
         }
@@ -276,6 +315,7 @@ impl Container {
             name: text("name").into(),
             image: text("image").into(),
             env: items("env").filter_map(EnvRef::read).collect(),
+            ports: items("ports").filter_map(named_port).collect(),
             priority: items("env").find_map(barrier_priority),
             resources: object.get("resources").map(Resources::read).unwrap_or_default(),
             restarts_on_resize: items("resizePolicy")
@@ -284,6 +324,7 @@ impl Container {
                 })
                 .filter_map(|one| one.get("resourceName").and_then(Value::as_str).map(Arc::from))
                 .collect(),
+            job_sidecar: JobSidecar::read(object).map(Box::new),
             full_hash: None,
         }
     }
@@ -304,7 +345,7 @@ impl EnvRef {
 
 impl EnvSource {
     /// Reads `metadata.labels['key']` and `metadata.annotations['key']`.
-    fn read(path: &str) -> Option<Self> {
+    pub fn read(path: &str) -> Option<Self> {
         let key = |prefix: &str| {
             let quoted = path.strip_prefix(prefix)?.strip_suffix(']')?;
             Some(quoted.strip_prefix('\'')?.strip_suffix('\'')?.into())
@@ -327,6 +368,11 @@ impl Resources {
         };
         Self { limits: side("limits"), requests: side("requests") }
     }
+}
+
+fn named_port(port: &Value) -> Option<(Arc<str>, u16)> {
+    let number = port.get("containerPort").and_then(Value::as_u64)?;
+    Some((port.get("name").and_then(Value::as_str)?.into(), u16::try_from(number).ok()?))
 }
 
 /// The number in the barrier's key `p_<n>`; a barrier that somebody set by hand counts as none (M9).

@@ -2,8 +2,6 @@
 //!
 //! Never: a second job for a revision that says it has one; a failure here stops nothing else.
 
-mod job;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use kruise_api::{
 };
 use serde_json::{Value, json};
 
-pub use job::PullJob;
+pub use crate::imagepulljob::ImagePullJob as PullJob;
 
 use crate::amount::{Amount, Bare, Rounding};
 use crate::chain::{Chain, Op, Part, Patch, Purpose, Write};
@@ -168,13 +166,13 @@ fn jobs(it: &Download<'_>) -> Vec<Write> {
         .collect()
 }
 
-fn images(revision: &Revision) -> Vec<(String, String)> {
+pub(crate) fn images(revision: &Revision) -> Vec<(String, String)> {
     let list = revision.template.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
     let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     list.map(|one| (text(one, "name"), text(one, "image"))).collect()
 }
 
-fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
+pub(crate) fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     let (update, settings) = (it.revisions.update, it.settings);
     let hash = update.name.hash();
     let mut job_labels = string_map(update.template.pointer("/metadata/labels"));
@@ -210,7 +208,7 @@ fn job(it: &Download<'_>, name: &str, image: &str) -> Value {
     })
 }
 
-fn mark(workload: &Workload<'_>, revision: &Revision, label: &str) -> Write {
+pub(crate) fn mark(workload: &Workload<'_>, revision: &Revision, label: &str) -> Write {
     let ops = vec![
         Op::test("/metadata/uid", revision.uid.as_str()),
         Op::add(Op::path("/metadata/labels", label), labels::TRUE),

@@ -23,7 +23,7 @@ pub use same::{Writer, same_template};
 pub use slim::{Known, OfWorkload};
 pub use stored::{Data, Revision};
 pub use types::{Field, FieldType, Item, Merge, Table};
-pub use wanted::{Found, Revisions, find, truncate};
+pub use wanted::{Found, Revisions, Stamp, find, find_stamped, truncate};
 
 #[cfg(test)]
 mod golden_test;

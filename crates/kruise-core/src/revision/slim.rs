@@ -12,6 +12,7 @@ use crate::ids::{RevisionName, Uid};
 use crate::lookup::{Index, Lookup, Slim};
 use crate::object::Key;
 use crate::order::Selector;
+use crate::sidecarset;
 
 /// A ControllerRevision of any workload.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Known {
     pub meta: Meta,
     /// `None` for one that cannot belong to a Kruise workload.
     pub revision: Option<Arc<Revision>>,
+    /// What it records of a SidecarSet, if it is one of those.
+    pub sidecars: Option<Arc<sidecarset::Stored>>,
 }
 
 /// Revisions without an owner, by namespace.
@@ -57,7 +60,8 @@ impl<'de> Deserialize<'de> for Known {
         let is_of_kruise = meta.owner_references.iter().any(|owner| has_kruise_group(&owner.api_version));
         let may_matter = is_of_kruise || !meta.has_controller();
         let revision = if may_matter { Revision::read(&object).map(Arc::new) } else { None };
-        Ok(Self { meta, revision })
+        let sidecars = if may_matter { sidecarset::Stored::read(&object).map(Arc::new) } else { None };
+        Ok(Self { meta, revision, sidecars })
     }
 }
 
@@ -78,6 +82,9 @@ impl Slim for Known {
         }
         if !self.meta.has_controller() {
             put(ORPHAN, &self.meta.namespace);
+        }
+        if let Some(sidecars) = &self.sidecars {
+            put(sidecarset::REVISIONS_OF, &sidecars.set);
         }
     }
 }

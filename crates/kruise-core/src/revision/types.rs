@@ -174,8 +174,8 @@ mod tests {
             })
             .collect();
 
-        assert_eq!(table.0.len(), 113);
-        assert_eq!(table.0.values().flatten().count(), 518);
+        assert_eq!(table.0.len(), 122);
+        assert_eq!(table.0.values().flatten().count(), 542);
         for of in named {
             assert!(table.0.contains_key(of), "{of}");
         }

@@ -36,15 +36,30 @@ impl Revisions<'_> {
     }
 }
 
+/// What a new revision carries besides the template.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'a> {
+    /// The label that its hash is written to (SM-4, DS-42).
+    pub hash_label: &'a str,
+    /// Of the volume claim templates, for kinds that compare them (SM-12).
+    pub claim_hash: Option<&'a str>,
+}
+
 /// `claim_hash` is recorded by kinds that compare claim templates (SM-12).
 pub fn find<'a>(workload: &Workload<'a>, data: &Data, claim_hash: Option<&str>) -> Found<'a> {
+    find_stamped(workload, data, Stamp { hash_label: labels::REVISION_HASH, claim_hash })
+}
+
+/// As [`find`], for kinds whose revisions have labels of their own.
+pub fn find_stamped<'a>(workload: &Workload<'a>, data: &Data, stamp: Stamp<'_>) -> Found<'a> {
+    let claim_hash = stamp.claim_hash;
     let choice = choose(workload.revisions, &data.template, |one| writer(workload, one));
     let (update, renumber) = match choice {
         Choice::Newest(revision) => (revision, None),
         Choice::Older { revision, number } => {
             (revision, Some(renumber(workload, revision, number, claim_hash)))
         }
-        Choice::Create { number } => return Found::Missing(create(workload, data, claim_hash, number)),
+        Choice::Create { number } => return Found::Missing(create(workload, data, stamp, number)),
     };
     let named = workload.status.get("currentRevision").and_then(Value::as_str);
     let mut stored = workload.revisions.iter().map(AsRef::as_ref);
@@ -74,11 +89,13 @@ pub fn truncate(
 fn writer(workload: &Workload<'_>, revision: &Revision) -> Writer {
     let status = &workload.status;
     let observed = status.get("observedGeneration").and_then(Value::as_i64) == Some(workload.generation);
-    let named = status.get("updateRevision").and_then(Value::as_str) == Some(revision.name.as_str());
+    // By hash: a DaemonSet writes nothing else (DS-38).
+    let named = status.get("updateRevision").and_then(Value::as_str);
+    let named = named.is_some_and(|name| RevisionHash::last_segment(name) == revision.name.hash());
     if observed && named { Writer::OfThisTemplate } else { Writer::Unknown }
 }
 
-fn create(workload: &Workload<'_>, data: &Data, claim_hash: Option<&str>, number: i64) -> Chain {
+fn create(workload: &Workload<'_>, data: &Data, stamp: Stamp<'_>, number: i64) -> Chain {
     if workload.is_name_taken {
         return Chain::other(Purpose::Revision, vec![workload.collided()]);
     }
@@ -86,9 +103,9 @@ fn create(workload: &Workload<'_>, data: &Data, claim_hash: Option<&str>, number
     // The label keeps the hash without collisions (SM-5).
     let hash = data.name(&workload.name, 0).hash();
     let mut labels = string_map(data.template.pointer("/metadata/labels"));
-    labels.insert(labels::REVISION_HASH.to_owned(), hash.to_string());
+    labels.insert(stamp.hash_label.to_owned(), hash.to_string());
     let mut annotations: BTreeMap<String, String> = workload.annotations.clone();
-    if let Some(claim_hash) = claim_hash {
+    if let Some(claim_hash) = stamp.claim_hash {
         annotations.insert(annotations::CLONESET_CLAIM_TEMPLATE_HASH.to_owned(), claim_hash.to_owned());
     }
     // Parsed from the exact text, so that the keys keep the stored order.

@@ -19,7 +19,7 @@ use crate::chain::{Chain, Purpose};
 use crate::fault::Fault;
 use crate::gates::Gate;
 use crate::ids::RevisionHash;
-use crate::inplace::{self, Blocked, Change, Job};
+use crate::inplace::{self, Blocked, Change, Job, States};
 use crate::lifecycle::{self, AtTarget, Hooks, LifecycleState, Progress};
 use crate::object::Item;
 use crate::plan::Plan;
@@ -85,6 +85,7 @@ pub struct Settings<'a> {
     pub revision_label: RevisionLabel,
     pub template_hash: TemplateHash,
     pub claim_change: ClaimChange,
+    pub states: States,
     pub now: Timestamp,
 }
 
@@ -170,6 +171,7 @@ impl<'a> Settings<'a> {
             revision_label: RevisionLabel::FullName,
             template_hash: TemplateHash::Absent,
             claim_change: ClaimChange::Ignored,
+            states: States::Written,
             now,
         }
     }
@@ -276,7 +278,11 @@ impl<'a> Mover<'a> {
         let hash = target.name.hash();
         let job = Job {
             change: change.clone(),
-            revision: target.name.as_str(),
+            // Kinds without states record what they write into the label (SM-26, DS-32).
+            revision: match settings.states {
+                States::Written => target.name.as_str(),
+                States::Absent => hash.as_str(),
+            },
             revision_label: match settings.revision_label {
                 RevisionLabel::Hash => hash.as_str(),
                 RevisionLabel::FullName => target.name.as_str(),
@@ -288,6 +294,7 @@ impl<'a> Mover<'a> {
             grace_seconds: settings.grace_seconds,
             resize: self.workload.resize,
             hooks: settings.hooks,
+            states: settings.states,
         };
         let message = format!("updated pod {} in place to revision {}", pod.name, target.name);
         let writes = inplace::start(pod, &job, settings.now);

@@ -10,8 +10,7 @@ use serde_json::Value;
 use super::spec::Spec;
 use crate::fault::Fault;
 use crate::lookup::{Index, Slim};
-use crate::object::Key;
-use crate::workload::base::Head;
+use crate::workload::base::{Head, identified_by_head};
 
 #[derive(Debug)]
 pub struct StatefulSet {
@@ -37,17 +36,7 @@ impl Slim for StatefulSet {
     type Shared = ();
     const RESOURCE: Resource = Wire::RESOURCE;
 
-    fn key(&self) -> Key {
-        self.head.key()
-    }
-
-    fn uid(&self) -> &str {
-        self.head.uid.as_str()
-    }
-
-    fn resource_version(&self) -> &str {
-        self.head.version.as_str()
-    }
+    identified_by_head!();
 
     fn index(&self, put: &mut dyn FnMut(Index, &str)) {
         put(Index::Uid, self.uid());

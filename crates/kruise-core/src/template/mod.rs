@@ -104,7 +104,7 @@ fn shared(one: &mut Map<String, Value>) {
     }
 }
 
-fn http_get(handler: &mut Map<String, Value>) {
+pub(crate) fn http_get(handler: &mut Map<String, Value>) {
     if let Some(get) = handler.get_mut("httpGet").and_then(Value::as_object_mut) {
         default(get, "path", "/");
         default(get, "scheme", "HTTP");
@@ -117,7 +117,7 @@ fn host_port(port: &mut Map<String, Value>) {
     }
 }
 
-fn volume(volume: &mut Map<String, Value>) {
+pub(crate) fn volume(volume: &mut Map<String, Value>) {
     if volume.keys().all(|key| key == "name") {
         volume.insert("emptyDir".to_owned(), json!({}));
     }
@@ -150,14 +150,14 @@ fn items(source: &mut Map<String, Value>) {
     });
 }
 
-fn field_ref(field: &mut Value) {
+pub(crate) fn field_ref(field: &mut Value) {
     if let Some(field) = field.as_object_mut() {
         default(field, "apiVersion", "v1");
     }
 }
 
 /// No tag and no digest, or the tag latest.
-fn is_latest(image: &str) -> bool {
+pub(crate) fn is_latest(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or(image);
     let (name, digest) = last.split_once('@').unwrap_or((last, ""));
     match name.split_once(':') {
@@ -167,7 +167,7 @@ fn is_latest(image: &str) -> bool {
 }
 
 /// Quantities of limits and requests, to whole thousandths.
-fn round_up(resources: &mut Value) {
+pub(crate) fn round_up(resources: &mut Value) {
     for side in ["limits", "requests"] {
         let quantities = resources.get_mut(side).and_then(Value::as_object_mut).into_iter().flatten();
         for (_, value) in quantities {
@@ -179,13 +179,17 @@ fn round_up(resources: &mut Value) {
 }
 
 /// A field that is absent or null gets a value; in canonical form a plain zero is absent too.
-fn default(object: &mut Map<String, Value>, field: &str, value: impl Into<Value>) {
+pub(crate) fn default(object: &mut Map<String, Value>, field: &str, value: impl Into<Value>) {
     if object.get(field).is_none_or(Value::is_null) {
         object.insert(field.to_owned(), value.into());
     }
 }
 
-fn each(object: &mut Map<String, Value>, list: &str, mut edit: impl FnMut(&mut Map<String, Value>)) {
+pub(crate) fn each(
+    object: &mut Map<String, Value>,
+    list: &str,
+    mut edit: impl FnMut(&mut Map<String, Value>),
+) {
     let items = object.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut).for_each(&mut edit);
 }

@@ -40,6 +40,8 @@ pub struct Head {
     pub created: Option<Timestamp>,
     /// Set while it is being deleted.
     pub deleted: Option<Timestamp>,
+    /// The owner that manages it.
+    pub controller: Option<Uid>,
     /// As stored; what is already so is not written.
     pub status: Value,
 }
@@ -122,6 +124,7 @@ impl Head {
             annotations: string_map(object.pointer("/metadata/annotations")),
             created: crate::time::read(text("/metadata/creationTimestamp")),
             deleted: crate::time::read(text("/metadata/deletionTimestamp")),
+            controller: controller(object),
             status: object.get("status").cloned().unwrap_or(Value::Null),
         }
     }
@@ -135,6 +138,12 @@ impl Head {
         let count = self.status.get("collisionCount").and_then(Value::as_i64);
         count.and_then(|count| i32::try_from(count).ok()).unwrap_or(0)
     }
+}
+
+fn controller(object: &Value) -> Option<Uid> {
+    let mut owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array)?.iter();
+    let owner = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    owner.get("uid").and_then(Value::as_str).map(Uid::new)
 }
 
 /// What every view of a workload that rolls out revisions is assembled from.
@@ -178,7 +187,8 @@ impl Base {
     #[cfg(test)]
     pub fn alone(object: &Value) -> Self {
         let turn = Turn::first(Timestamp::UNIX_EPOCH, 0);
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let found = Dependents { pods: Vec::new(), revisions: OfWorkload::default() };
         let memory = crate::lookup::Memory::default();
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
@@ -271,3 +281,22 @@ pub mod defaults {
     pub const REPLICAS: u32 = 1;
     pub const HISTORY_LIMIT: u32 = 10;
 }
+
+/// Three methods of [`Slim`](crate::lookup::Slim) for a kind that keeps its [`Head`].
+macro_rules! identified_by_head {
+    () => {
+        fn key(&self) -> crate::object::Key {
+            self.head.key()
+        }
+
+        fn uid(&self) -> &str {
+            self.head.uid.as_str()
+        }
+
+        fn resource_version(&self) -> &str {
+            self.head.version.as_str()
+        }
+    };
+}
+
+pub(crate) use identified_by_head;

@@ -59,6 +59,10 @@ impl Conditions {
         text(self.find(kind)?, "reason")
     }
 
+    pub fn message(&self, kind: &str) -> Option<&str> {
+        text(self.find(kind)?, "message")
+    }
+
     pub fn last_update(&self, kind: &str) -> Option<Timestamp> {
         time::read(text(self.find(kind)?, "lastUpdateTime")?)
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use kruise_api::names::{APPS_GROUP, component};
 use kruise_api::resource::PODS;
-use kruise_core::broadcastjob::{Assign, BroadcastJob, View, plan};
+use kruise_core::broadcastjob::{BroadcastJob, View, plan};
 use kruise_core::cluster::node::Node;
 use kruise_core::plan::Plan;
-use kruise_core::pod::PodView;
+use kruise_core::pod::{Assign, PodView};
 use kruise_core::workload::base::{Head, Sources};
 use kruise_runtime::cache::{Change, Slim, Store};
 use kruise_runtime::queue::Queue;

@@ -63,15 +63,20 @@ impl Planner for LaunchPriority {
         component::LAUNCH_PRIORITY
     }
 
-    fn uncached(&self, key: &Key) -> Option<ObjectRef> {
-        let pod = self.pod(key).filter(|pod| launch::is_waiting(pod))?;
-        let name = launch::config_map_name(pod.name.as_str());
-        Some(ObjectRef::new(CONFIG_MAPS, Arc::clone(&key.namespace), name))
+    fn uncached(&self, key: &Key) -> Vec<ObjectRef> {
+        let pod = self.pod(key).filter(|pod| launch::is_waiting(pod));
+        let name = pod.map(|pod| launch::config_map_name(pod.name.as_str()));
+        name.map(|name| ObjectRef::new(CONFIG_MAPS, Arc::clone(&key.namespace), name)).into_iter().collect()
     }
 
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan> {
         let pod = self.pod(key)?;
-        let live = turn.live.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let live = turn
+            .live
+            .values()
+            .next()
+            .and_then(Option::as_deref)
+            .and_then(|text| serde_json::from_str::<Value>(text).ok());
         Some(launch::plan(&pod, live.as_ref().map(Barrier::read).as_ref(), turn.now))
     }
 

@@ -2,12 +2,22 @@
 //! are derived from the list of registrations. What a registration does not declare its kind cannot read or write, so its own tests
 //! find what was forgotten.
 
+mod advancedcronjob;
 mod broadcastjob;
 mod cloneset;
+mod containerrecreaterequest;
+mod daemonset;
 mod ephemeraljob;
+mod imagelistpulljob;
+mod imagepulljob;
 mod launch_priority;
+mod nodeimage;
+mod nodepodprobe;
 mod persistentpodstate;
 mod pod_readiness;
+mod podprobemarker;
+mod sidecarset;
+mod sidecarterminator;
 mod statefulset;
 #[cfg(test)]
 mod tests;
@@ -16,6 +26,7 @@ mod workload;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kruise_api::resource::SECRETS;
 use kruise_core::admission::pod::PodStep;
 use kruise_core::gates::{Gate, Gates};
 use kruise_core::lookup::{Found, Index, Lookup, Source};
@@ -90,22 +101,33 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 7] = [
+pub const ALL: [&Registration; 17] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
+    &daemonset::REGISTRATION,
     &broadcastjob::REGISTRATION,
     &ephemeraljob::REGISTRATION,
+    &containerrecreaterequest::REGISTRATION,
+    &nodeimage::REGISTRATION,
+    &imagepulljob::REGISTRATION,
+    &imagelistpulljob::REGISTRATION,
+    &advancedcronjob::REGISTRATION,
+    &sidecarset::REGISTRATION,
+    &sidecarterminator::REGISTRATION,
     &persistentpodstate::REGISTRATION,
+    &podprobemarker::REGISTRATION,
+    &nodepodprobe::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,
 ];
 
-/// Every type that some kind reads with these gates.
-pub fn caches(gates: &Gates) -> Caches {
+/// Every type that some kind reads with these gates. Secrets are never watched in more than one namespace.
+pub fn caches(gates: &Gates, secrets: &str) -> Caches {
     let mut caches = Caches::default();
     for read in registered(gates).flat_map(|one| one.reads).filter(|read| read.is_on(gates)) {
         (read.add)(&mut caches);
     }
+    caches.confine(SECRETS, secrets.into());
     caches
 }
 
@@ -186,5 +208,9 @@ impl Source for Declared {
 
     fn is_complete(&self, resource: Resource) -> bool {
         self.reads.contains(&resource) && self.caches.is_complete(resource)
+    }
+
+    fn is_settled(&self, resource: Resource) -> bool {
+        self.reads.contains(&resource) && self.caches.is_settled(resource)
     }
 }

@@ -4,15 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use kruise_core::advancedcronjob::{AdvancedCronJob, Job};
+use kruise_core::broadcastjob::BroadcastJob;
 use kruise_core::cloneset::{CloneSet, PreparingDelete};
 use kruise_core::cluster::claim::Claim;
+use kruise_core::cluster::node::Node;
 use kruise_core::cluster::storage_class::{Expansion, StorageClass};
+use kruise_core::daemonset::DaemonSet;
 use kruise_core::ephemeraljob::EphemeralJob;
 use kruise_core::gates::Gates;
 use kruise_core::ids::{ClaimName, PodName, RevisionName};
+use kruise_core::imagelistpulljob::ImageListPullJob;
+use kruise_core::imagepulljob::SecretCopy;
 use kruise_core::inplace::Resize;
+use kruise_core::nodeimage::NodeImage;
+use kruise_core::nodepodprobe::NodePodProbe;
 use kruise_core::plan::Plan;
 use kruise_core::pod::PodView as Pod;
+use kruise_core::podprobemarker::PodProbeMarker;
 use kruise_core::predownload::PullJob;
 use kruise_core::revision::Known as Revision;
 use kruise_core::statefulset::StatefulSet;
@@ -41,7 +50,7 @@ pub fn world(registration: &'static Registration) -> World {
 fn world_with(registration: &'static Registration, planned: Gates) -> World {
     let gates = Gates::default().with(Gate::ImagePullJob).with(Gate::StatefulSetAutoResizePvc);
     let stores = Arc::new(Stores::new(&gates));
-    let setup = Setup { gates: planned, resize: Resize::Endpoint };
+    let setup = Setup { gates: planned, resize: Resize::Endpoint, namespace: "kruise-system".into() };
     let back_off = BackOff { first: Duration::from_millis(5), longest: Duration::from_secs(1) };
     let shared = Shared {
         client: crate::webhooks::nobody(),
@@ -254,6 +263,197 @@ async fn ej_1_ej_2_ephemeraljob_e4_it_is_woken_by_itself_and_by_pods_that_it_sel
     }
 }
 
+fn daemonset(name: &str, zone: &str) -> Value {
+    json!({"metadata": meta(name, name, 1, None), "spec": {
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name}}, "spec": {"nodeSelector": {"zone": zone}, "containers": [{"name": "main", "image": "a"}]}},
+    }})
+}
+
+fn node(version: u64, zone: &str, more: &Value) -> Value {
+    json!({"metadata": {"name": "n1", "uid": "n1", "resourceVersion": version.to_string(), "labels": {"zone": zone}}, "spec": {}, "status": more})
+}
+
+/// DS-47, daemonset/B13, daemonset/B19: a node wakes those to whom it means something else than before, also when it goes; a heartbeat wakes nobody.
+#[tokio::test]
+async fn ds_47_daemonset_b19_a_node_wakes_only_those_that_it_concerns() {
+    let world = world(&daemonset::REGISTRATION);
+    for (name, zone) in [("here", "a"), ("there", "b")] {
+        world.put(DaemonSet::RESOURCE, &daemonset(name, zone));
+    }
+    assert_eq!(world.woken().await, 2, "by themselves");
+
+    world.put(Node::RESOURCE, &node(2, "a", &json!({})));
+    assert_eq!(world.names().await, ["here"]);
+    world.put(Node::RESOURCE, &node(3, "a", &json!({"conditions": [{"type": "Ready", "status": "True"}]})));
+    assert_eq!(world.woken().await, 0, "a heartbeat");
+    world.put(Node::RESOURCE, &node(4, "b", &json!({})));
+    assert_eq!(world.names().await, ["here", "there"]);
+    let object = ObjectRef::new(Node::RESOURCE, "", "n1");
+    let (_, uid) = world.stores.caches.object(&object).unwrap();
+    world.stores.caches.lose(&object, &uid);
+    assert_eq!(world.names().await, ["there"], "it is gone");
+}
+
+/// DS-46, daemonset/B1: pods that it owns, whatever version their reference names, and orphans that it selects.
+#[tokio::test]
+async fn ds_46_pods_wake_their_owner_and_orphans_who_selects_them() {
+    let world = world(&daemonset::REGISTRATION);
+    for name in ["here", "there"] {
+        world.put(DaemonSet::RESOURCE, &daemonset(name, "a"));
+    }
+    assert_eq!(world.woken().await, 2);
+    let mut pod = json!({"metadata": meta("p", "p", 2, Some("there"))});
+    pod["metadata"]["labels"] = json!({"app": "here"});
+    world.put(Pod::RESOURCE, &pod);
+    assert_eq!(world.names().await, ["there"]);
+    let mut orphan = json!({"metadata": meta("o", "o", 3, None)});
+    orphan["metadata"]["labels"] = json!({"app": "here"});
+    world.put(Pod::RESOURCE, &orphan);
+    assert_eq!(world.names().await, ["here"]);
+    orphan["metadata"]["resourceVersion"] = json!("4");
+    world.put(Pod::RESOURCE, &orphan);
+    assert_eq!(world.woken().await, 0, "nothing that matters has changed");
+}
+
+/// ACJ-20, advancedcronjob/B4: every kind of child wakes its owner, Jobs included.
+#[tokio::test]
+async fn acj_20_advancedcronjob_b4_children_of_every_kind_wake_their_owner() {
+    let world = world(&advancedcronjob::REGISTRATION);
+    let cron = json!({"metadata": meta("c", "u", 1, None), "spec": {"schedule": "* * * * *", "template": {"jobTemplate": {"spec": {}}}}});
+    world.put(AdvancedCronJob::RESOURCE, &cron);
+    assert_eq!(world.woken().await, 1);
+    for resource in [Job::RESOURCE, BroadcastJob::RESOURCE, ImageListPullJob::RESOURCE] {
+        world.put(resource, &json!({"metadata": meta("child", "child", 2, Some("u")), "spec": {}}));
+        assert_eq!(world.names().await, ["c"], "{resource:?}");
+    }
+    world.put(Job::RESOURCE, &json!({"metadata": meta("other", "other", 3, Some("x"))}));
+    assert_eq!(world.woken().await, 0);
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
+fn node_image(name: &str, version: u64, zone: &str, spec: Value) -> Value {
+    json!({
+        "metadata": {"name": name, "uid": name, "resourceVersion": version.to_string(), "labels": {"zone": zone}}, "spec": spec,
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
+fn pull_job(name: &str, image: &str, more: Value) -> Value {
+    let mut spec = json!({"image": image, "completionPolicy": {"type": "Always"}});
+    for (field, value) in more.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({"metadata": meta(name, name, 1, None), "spec": spec})
+}
+
+fn tagged(image: &str, tag: &str, version: u64) -> Value {
+    let owner = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "namespace": "n", "name": "one", "uid": "one"});
+    json!({"images": {image: {"tags": [{"tag": tag, "version": version, "ownerReferences": [owner]}]}}})
+}
+
+/// NI-1, NI-12, images/18: by itself, by its node but not by its heartbeats, and when a job in its tags is gone, found by an index.
+#[tokio::test]
+async fn ni_1_ni_12_images_18_node_image_is_woken_by_its_node_and_by_lost_jobs() {
+    let world = world(&nodeimage::REGISTRATION);
+    let ready = |beat: &str, status: &str| json!({"conditions": [{"type": "Ready", "status": status, "lastHeartbeatTime": beat, "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
+    world.put(Node::RESOURCE, &node(1, "a", &ready("2026-01-01T00:00:00Z", "True")));
+    assert_eq!(world.names().await, ["n1"]);
+    world.put(Node::RESOURCE, &node(2, "a", &ready("2026-01-01T00:00:10Z", "True")));
+    assert_eq!(world.woken().await, 0, "a heartbeat");
+    world.put(Node::RESOURCE, &node(3, "a", &ready("2026-01-01T00:00:10Z", "False")));
+    assert_eq!(world.names().await, ["n1"]);
+    let mut virtual_node = node(4, "b", &json!({}));
+    virtual_node["metadata"]["labels"]["type"] = json!("virtual-kubelet");
+    world.put(Node::RESOURCE, &virtual_node);
+    assert_eq!(world.woken().await, 0, "a virtual node");
+
+    world.put(NodeImage::RESOURCE, &node_image("n1", 5, "a", tagged("nginx", "1", 0)));
+    world.put(NodeImage::RESOURCE, &node_image("n2", 6, "a", json!({})));
+    assert_eq!(world.names().await, ["n1", "n2"]);
+    world.put(PullJob::RESOURCE, &pull_job("one", "nginx:1", json!({})));
+    assert_eq!(world.woken().await, 0);
+    world.remove(PullJob::RESOURCE, "one");
+    assert_eq!(world.names().await, ["n1"]);
+}
+
+/// PJ-16, images/6, images/13: a change of a tag wakes the jobs of that tag, a change of an image those of the image, a node that comes, goes or is labelled those that
+/// select it.
+#[tokio::test]
+async fn pj_16_images_6_images_13_jobs_are_woken_by_what_concerns_them() {
+    let world = world(&imagepulljob::REGISTRATION);
+    let labels = |value: &str| json!({"selector": {"matchLabels": {"zone": value}}});
+    for (name, image, more) in [
+        ("one", "nginx:1", json!({})),
+        ("two", "nginx:2", json!({"selector": {}})),
+        ("zoned", "redis:1", labels("a")),
+        ("named", "redis:2", json!({"selector": {"names": ["n1"]}})),
+        ("podded", "redis:3", json!({"podSelector": {"matchLabels": {"app": "web"}}})),
+    ] {
+        world.put(PullJob::RESOURCE, &pull_job(name, image, more));
+    }
+    let mut over = pull_job("over", "nginx:1", json!({}));
+    over["status"] = json!({"completionTime": "2026-01-01T00:00:00Z"});
+    world.put(PullJob::RESOURCE, &over);
+    world.names().await;
+
+    let put = |version: u64, zone: &str, spec: Value| {
+        world.put(NodeImage::RESOURCE, &node_image("n1", version, zone, spec));
+    };
+    put(2, "a", json!({}));
+    assert_eq!(world.names().await, ["named", "one", "podded", "two", "zoned"], "it comes");
+    put(3, "a", tagged("nginx", "1", 0));
+    assert_eq!(world.names().await, ["one", "two"], "an image comes");
+    put(4, "a", tagged("nginx", "1", 1));
+    assert_eq!(world.names().await, ["one"], "a tag changes");
+    put(5, "b", tagged("nginx", "1", 1));
+    assert_eq!(world.names().await, ["zoned"], "a label changes");
+    let mut said = node_image("n1", 6, "b", tagged("nginx", "1", 1));
+    said["status"] =
+        json!({"imageStatuses": {"nginx": {"tags": [{"tag": "1", "version": 1, "phase": "Pulling"}]}}});
+    world.put(NodeImage::RESOURCE, &said);
+    assert_eq!(world.names().await, ["one"], "an agent speaks");
+
+    let pod = |version: u64, node: Value| {
+        let mut pod = json!({"metadata": meta("p", "p", version, None)});
+        pod["spec"] = json!({"nodeName": node});
+        pod
+    };
+    world.put(Pod::RESOURCE, &pod(7, Value::Null));
+    assert_eq!(world.woken().await, 0, "no node yet");
+    world.put(Pod::RESOURCE, &pod(8, json!("n1")));
+    assert_eq!(world.names().await, ["podded"]);
+    world.put(Pod::RESOURCE, &pod(9, json!("n1")));
+    assert_eq!(world.woken().await, 0, "nothing that matters");
+    let copy = json!({"metadata": {"name": "c", "namespace": "kruise-daemon-config", "uid": "c", "resourceVersion": "10", "annotations": {"imagepulljobs.kruise.io/references": "n/one,n/two"}}});
+    world.put(SecretCopy::RESOURCE, &copy);
+    assert_eq!(world.names().await, ["one", "two"], "somebody touched a copy");
+}
+
+/// LJ-7: by its jobs; three at a time, without a flag.
+#[tokio::test]
+async fn lj_7_list_is_woken_by_its_jobs() {
+    let world = world(&imagelistpulljob::REGISTRATION);
+    let list =
+        json!({"metadata": meta("l", "l", 1, None), "spec": {"images": ["a:1"], "completionPolicy": {}}});
+    world.put(ImageListPullJob::RESOURCE, &list);
+    assert_eq!(world.names().await, ["l"]);
+    let mut child = pull_job("child", "a:1", json!({}));
+    child["metadata"] = meta("child", "child", 2, Some("l"));
+    world.put(PullJob::RESOURCE, &child);
+    assert_eq!(world.names().await, ["l"]);
+    assert_eq!(imagelistpulljob::REGISTRATION.workers, Workers::Fixed(3));
+}
+
+/// images/14: whoever declares secrets, they are watched in the namespace of copies.
+#[test]
+fn images_14_without_the_gate_no_secret_is_watched() {
+    let is_watched =
+        |gates: &Gates| caches(gates, "copies").counts().any(|(resource, _)| resource == SECRETS);
+    assert!(!is_watched(&Gates::default()));
+    assert!(is_watched(&Gates::default().with(Gate::ImagePullJob)));
+}
+
 /// CS-84: with the gate, a change of a pod that no rule reads wakes nobody.
 #[tokio::test]
 async fn cs_84_optimized_event_handler_ignores_changes_that_no_rule_reads() {
@@ -431,4 +631,86 @@ async fn as_2_what_is_gone_or_unreadable_is_not_touched() {
     let plan = plan().unwrap();
     assert!(plan.chains.is_empty());
     assert_eq!(plan.revisit_at, None, "no retry: only a correction helps");
+}
+
+fn probe_marker(version: u64, generation: i64, app: &str) -> Value {
+    let probe = json!({"name": "p", "containerName": "main", "probe": {"exec": {"command": ["true"]}}});
+    let metadata = json!({"name": "m", "namespace": "n", "uid": "m", "resourceVersion": version.to_string(), "generation": generation});
+    json!({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": app}}, "probes": [probe]}})
+}
+
+fn probed_pod(version: u64, namespace: &str, app: &str) -> Value {
+    let metadata = json!({"name": "a", "namespace": namespace, "uid": "a", "resourceVersion": version.to_string(), "labels": {"app": app}});
+    let initialized = json!([{"type": "Initialized", "status": "True"}]);
+    json!({"metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running", "conditions": initialized}})
+}
+
+fn probe_list(version: u64, names: &[&str]) -> Value {
+    let probes: Vec<Value> =
+        names.iter().map(|name| json!({"name": name, "containerName": "main", "probe": {}})).collect();
+    let pod = json!({"name": "a", "namespace": "n", "uid": "a", "IP": "", "probes": probes});
+    json!({"metadata": {"name": "n1", "uid": "l", "resourceVersion": version.to_string()}, "spec": {"podProbes": [pod]}})
+}
+
+/// PM-1, PM-4, podprobemarker/20: pods that it selects, their node, and lists that its probes have left while it is being deleted.
+#[tokio::test]
+async fn pm_1_pm_4_marker_is_woken_by_its_pods_and_by_lists_that_it_has_left() {
+    let world = world(&podprobemarker::REGISTRATION);
+    world.put(PodProbeMarker::RESOURCE, &probe_marker(1, 1, "web"));
+    assert_eq!(world.woken().await, 1, "by itself");
+    for (version, namespace, app, woken) in [
+        (2, "elsewhere", "web", 0),
+        (3, "n", "db", 0),
+        (4, "n", "web", 1),
+        (5, "n", "web", 0),
+        (6, "n", "db", 1),
+    ] {
+        world.put(Pod::RESOURCE, &probed_pod(version, namespace, app));
+        assert_eq!(world.woken().await, woken, "{namespace} {app}");
+    }
+    world.put(Pod::RESOURCE, &probed_pod(7, "n", "web"));
+    assert_eq!(world.woken().await, 1);
+    world.put(Node::RESOURCE, &node(8, "a", &json!({})));
+    assert_eq!(world.woken().await, 1, "PM-3: its node is there now");
+
+    world.put(NodePodProbe::RESOURCE, &probe_list(9, &["m#p", "mm#p"]));
+    world.put(NodePodProbe::RESOURCE, &probe_list(10, &["mm#p"]));
+    assert_eq!(world.woken().await, 0, "it is not being deleted");
+    let mut going = probe_marker(11, 1, "web");
+    going["metadata"]["deletionTimestamp"] = json!("2026-06-01T12:00:00Z");
+    world.put(PodProbeMarker::RESOURCE, &going);
+    assert_eq!(world.woken().await, 1);
+    world.put(NodePodProbe::RESOURCE, &probe_list(12, &["m#p", "mm#p"]));
+    assert_eq!(world.woken().await, 0, "its probes are still there");
+    world.put(NodePodProbe::RESOURCE, &probe_list(13, &["mm#p"]));
+    assert_eq!(world.woken().await, 1);
+}
+
+/// NC-1, podprobemarker/3, podprobemarker/4: the node itself, its list, pods that a marker selects, and edited markers.
+#[tokio::test]
+async fn nc_1_podprobemarker_3_4_node_is_woken_by_what_it_probes() {
+    let world = world(&nodepodprobe::REGISTRATION);
+    world.put(Node::RESOURCE, &node(1, "a", &json!({})));
+    assert_eq!(world.names().await, ["n1"]);
+    world.put(Node::RESOURCE, &node(2, "b", &json!({})));
+    assert_eq!(world.woken().await, 0, "labels of a node say nothing");
+    let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    world.put(Node::RESOURCE, &node(3, "b", &ready));
+    assert_eq!(world.names().await, ["n1"]);
+
+    world.put(Pod::RESOURCE, &probed_pod(4, "n", "web"));
+    assert_eq!(world.woken().await, 0, "no marker, no probe");
+    world.put(PodProbeMarker::RESOURCE, &probe_marker(5, 1, "web"));
+    assert_eq!(world.names().await, ["n1"]);
+    world.put(PodProbeMarker::RESOURCE, &probe_marker(6, 1, "web"));
+    assert_eq!(world.woken().await, 0, "only its status changed");
+    world.put(PodProbeMarker::RESOURCE, &probe_marker(7, 2, "web"));
+    assert_eq!(world.names().await, ["n1"]);
+    world.put(Pod::RESOURCE, &probed_pod(8, "n", "db"));
+    assert_eq!(world.names().await, ["n1"], "it left the selector");
+
+    world.put(NodePodProbe::RESOURCE, &probe_list(9, &["m#p"]));
+    assert_eq!(world.names().await, ["n1"], "4: its list is there now");
+    world.remove(PodProbeMarker::RESOURCE, "m");
+    assert_eq!(world.names().await, ["n1"], "3: no pod matches, but the node has its probes");
 }

@@ -10,10 +10,10 @@ use kruise_core::predownload::PullJob;
 use kruise_core::revision::Known;
 use kruise_core::turn::{Setup, Turn};
 use kruise_core::workload::base::{Head, Sources};
-use kruise_runtime::Key;
 use kruise_runtime::cache::Slim;
 use kruise_runtime::controller::{Planner, Start};
 use kruise_runtime::events::Subject;
+use kruise_runtime::{Key, ObjectRef};
 
 use super::{Declared, Wiring};
 
@@ -31,6 +31,11 @@ pub trait Planned: Send + Sync + 'static {
     /// Whether a change of an owned pod can change a plan.
     fn is_woken_by(&self, _object: &Self::Object, _old: &PodView, _new: &PodView) -> bool {
         true
+    }
+
+    /// Objects that no cache holds and that the next plan needs.
+    fn uncached(&self, _object: &Self::Object, _lookup: Lookup<'_>) -> Vec<ObjectRef> {
+        Vec::new()
     }
 
     /// What wakes it besides itself and what it owns.
@@ -87,6 +92,11 @@ impl<K: Planned> Planner for Workloads<K> {
         Some(self.kind.plan(&object, from))
     }
 
+    fn uncached(&self, key: &Key) -> Vec<ObjectRef> {
+        let object = self.object(key);
+        object.map(|object| self.kind.uncached(&object, Lookup::new(&self.source))).unwrap_or_default()
+    }
+
     fn subject(&self, key: &Key) -> Option<Subject> {
         let object = self.object(key)?;
         Some(Subject::new(K::Object::RESOURCE, object.key(), object.uid()))
@@ -94,7 +104,7 @@ impl<K: Planned> Planner for Workloads<K> {
 }
 
 /// Wakes the workloads that own the object now or owned it before.
-fn wake_owner<K: Planned, T: Slim>(
+pub fn wake_owner<K: Planned, T: Slim>(
     wiring: &Wiring<'_>,
     matters: impl Fn(&K::Object, &T, &T) -> bool + Send + Sync + 'static,
 ) {

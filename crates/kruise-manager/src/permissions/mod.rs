@@ -19,6 +19,8 @@ pub enum Role {
     LeaderElection,
     /// In the manager's own namespace.
     Webhook,
+    /// In the namespace of the copies of pull secrets, which node agents read.
+    DaemonConfig,
 }
 
 /// Whether a permission is granted.
@@ -76,7 +78,8 @@ pub struct Use {
 }
 
 impl Role {
-    pub const ALL: [Self; 4] = [Self::Manager, Self::Certificates, Self::LeaderElection, Self::Webhook];
+    pub const ALL: [Self; 5] =
+        [Self::Manager, Self::Certificates, Self::LeaderElection, Self::Webhook, Self::DaemonConfig];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -84,6 +87,7 @@ impl Role {
             Self::Certificates => "kruise-certs-role",
             Self::LeaderElection => "kruise-leader-election-role",
             Self::Webhook => "kruise-webhook-role",
+            Self::DaemonConfig => "kruise-daemon-config-role",
         }
     }
 
@@ -93,6 +97,7 @@ impl Role {
             Self::Manager | Self::Certificates => "all namespaces",
             Self::LeaderElection => "namespace of the lease",
             Self::Webhook => "own namespace",
+            Self::DaemonConfig => "namespace `kruise-daemon-config`",
         }
     }
 }
@@ -113,14 +118,17 @@ mod tests {
 
     use super::*;
 
-    /// CS, install 2.4: no wildcard, and secrets only in our own namespace.
+    /// CS, install 2.4, images/14: no wildcard; secrets only in namespaces of ours, but for single ones that jobs name, and that with a gate.
     #[test]
-    fn nothing_is_granted_by_wildcard_and_no_secret_cluster_wide() {
+    fn images_14_nothing_is_granted_by_wildcard_and_no_list_of_secrets_cluster_wide() {
         for one in uses() {
             for text in [one.group, one.resource].into_iter().chain(one.verbs.iter().map(|verb| verb.name)) {
                 assert!(!text.contains('*'), "{one:?}");
             }
-            assert!(one.resource != "secrets" || one.role == Role::Webhook, "{one:?}");
+            let is_by_name = one.verbs.iter().all(|verb| verb.name == "get");
+            let is_narrow = matches!(one.role, Role::Webhook | Role::DaemonConfig)
+                || (is_by_name && one.when == When::Gate(kruise_core::gates::Gate::ImagePullJob));
+            assert!(one.resource != "secrets" || is_narrow, "{one:?}");
             assert!(!one.verbs.is_empty(), "{one:?}");
             // A name cannot be known before an object exists. Lists by name are those of one object, by a field selector.
             let is_created_by_name =

@@ -104,14 +104,23 @@ impl Entry {
         }
     }
 
-    /// Of a kind with a pod template: its defaults, and its validation with the API server's word about the template.
-    pub fn of_template<R: Rules>() -> Vec<Self> {
+    /// Of a kind whose rules need nothing but the object: its defaults and its validation.
+    pub fn of_rules<R: Rules>() -> Vec<Self> {
         let written = [Operation::Create, Operation::Update];
         let (mutate, validate) = (Arc::new(versions::mutate::<R>), Arc::new(versions::validate::<R>));
         vec![
             Self::of_kind(R::RESOURCE, Sort::Mutating, &written, mutate),
-            Self::of_kind(R::RESOURCE, Sort::Validating, &written, validate).asking(&[Question::Template]),
+            Self::of_kind(R::RESOURCE, Sort::Validating, &written, validate),
         ]
+    }
+
+    /// Of a kind with a pod template: its defaults, and its validation with the API server's word about the template.
+    pub fn of_template<R: Rules>() -> Vec<Self> {
+        let asking = |entry: Self| match entry.sort {
+            Sort::Mutating => entry,
+            Sort::Validating => entry.asking(&[Question::Template]),
+        };
+        Self::of_rules::<R>().into_iter().map(asking).collect()
     }
 
     /// Of a workload whose deletion can be forbidden, too.

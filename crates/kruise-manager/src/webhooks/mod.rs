@@ -4,6 +4,7 @@ pub mod configuration;
 mod dry_run;
 pub mod entry;
 pub mod flags;
+mod fresh;
 mod live;
 mod not_yet;
 pub mod pods;
@@ -29,6 +30,7 @@ use kube::Client;
 use crate::kinds;
 use crate::stores::Stores;
 use entry::{Entry, Judge, Sort};
+pub use fresh::Fresh;
 use selecting::{Wanted, Widener};
 pub use start::{Started, start};
 
@@ -46,6 +48,8 @@ pub struct Context {
     pub steps: Arc<PodSteps>,
     /// Selects pods before an object that needs them is let in.
     pub widener: Widener,
+    /// Makes sure that no SidecarSet is missed.
+    pub fresh: Fresh,
 }
 
 /// A client without an API server behind it.
@@ -61,15 +65,18 @@ pub fn nobody() -> Client {
 impl Context {
     /// No API server behind it, no object, default gates.
     fn for_tests() -> Self {
+        let stores = Arc::new(Stores::new(&Gates::default()));
+        stores.assume_complete();
         Self {
             client: nobody(),
-            stores: Arc::new(Stores::new(&Gates::default())),
+            stores,
             gates: Gates::default(),
             clock: Clock::system(),
             namespace: String::new(),
             names: Mutex::new(Random::from_seed(1)),
             steps: Arc::new(pods::steps()),
             widener: Widener::none(),
+            fresh: Fresh::off(),
         }
     }
 }
@@ -124,8 +131,17 @@ fn handler(cx: &Arc<Context>, entry: &Entry) -> Handler {
                 Sort::Validating => cx.adds(&request),
                 Sort::Mutating => Wanted::new(),
             };
+            let announced = fresh::announced(&request, sort);
             let answer = cx.judge(&judge, request, &live);
-            if answer.denial.is_some() || adds.is_empty() {
+            if answer.denial.is_some() {
+                return answer;
+            }
+            if let Some(announced) = announced
+                && let Err(why) = fresh::announce(&cx, &announced).await
+            {
+                return Answer::denied(503, format!("{NOT_ANNOUNCED}: {why}; try again"));
+            }
+            if adds.is_empty() {
                 return answer;
             }
             match cx.widener.widen(adds).await {
@@ -139,6 +155,9 @@ fn handler(cx: &Arc<Context>, entry: &Entry) -> Handler {
 
 /// An object whose pods the API server would not ask about is not let in.
 const NOT_SELECTED: &str = "the pod webhook cannot be told to select the pods of this object";
+
+/// A set that a replica could miss is not let in.
+const NOT_ANNOUNCED: &str = "the other managers cannot be told of this SidecarSet";
 
 impl Context {
     /// Pods that have to be selected before the object of this request is stored. Nothing is stored for one that is only tried.
@@ -160,6 +179,7 @@ impl Context {
             suffix: &suffix,
             now: self.clock.now(),
             live,
+            namespace: &self.namespace,
         };
         judge(request, &known)
     }

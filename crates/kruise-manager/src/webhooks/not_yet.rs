@@ -15,16 +15,8 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 11] = [
-    ("advancedcronjob", "advancedcronjobs"),
-    ("containerrecreaterequest", "containerrecreaterequests"),
-    ("daemonset", "daemonsets"),
-    ("imagelistpulljob", "imagelistpulljobs"),
-    ("imagepulljob", "imagepulljobs"),
-    ("nodeimage", "nodeimages"),
-    ("podprobemarker", "podprobemarkers"),
+const KINDS: [(&str, &str); 3] = [
     ("resourcedistribution", "resourcedistributions"),
-    ("sidecarset", "sidecarsets"),
     ("uniteddeployment", "uniteddeployments"),
     ("workloadspread", "workloadspreads"),
 ];

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kruise_core::admission::Question;
 use kruise_core::admission::pod::{self, PodSteps};
 
 use super::entry::{Entry, FailurePolicy, Judge, Presence, Rule, Scope, Sort, TIMEOUT_SECONDS};
@@ -50,7 +51,10 @@ fn of_pods(entry: pod::Entry, steps: &Arc<PodSteps>) -> Entry {
         timeout_seconds: TIMEOUT_SECONDS,
         scope: Scope::Live,
         presence: if when.is_empty() { Presence::Foreign } else { Presence::Installed },
-        asks: &[],
+        asks: match entry {
+            pod::Entry::Mutating => &[Question::SidecarSets],
+            pod::Entry::Validating | pod::Entry::Evictions => &[],
+        },
         judge,
     }
 }

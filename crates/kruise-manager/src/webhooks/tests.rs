@@ -102,7 +102,7 @@ fn simulated_admission_fails_for_a_kruise_resource_that_was_forgotten() {
     }
     assert_eq!(asked("v1", "ConfigMap").unwrap(), 0, "of others, only what an entry names");
     assert_eq!(asked("apps.kruise.io/v1beta1", "CloneSet").unwrap(), 1);
-    assert_eq!(asked("apps.kruise.io/v1beta1", "SidecarSet").unwrap(), 0);
+    assert_eq!(asked("apps.kruise.io/v1beta1", "WorkloadSpread").unwrap(), 0);
 }
 
 #[test]

@@ -31,14 +31,19 @@ trait AnyStore: Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Filled at start, then only read.
+/// Filled at start, then only read. The second map has the types of which only one namespace is watched.
 #[derive(Default)]
-pub struct Caches(BTreeMap<Resource, Box<dyn AnyStore>>);
+pub struct Caches(BTreeMap<Resource, Box<dyn AnyStore>>, BTreeMap<Resource, Arc<str>>);
 
 impl Caches {
     /// Makes the store of a type, unless there is one: one watch per type serves the whole process.
     pub fn add<T: Slim>(&mut self) {
         self.0.entry(T::RESOURCE).or_insert_with(|| Box::new(Arc::new(Store::<T>::default())));
+    }
+
+    /// Of this type only objects of one namespace are watched, whatever the settings say.
+    pub fn confine(&mut self, resource: Resource, namespace: Arc<str>) {
+        self.1.insert(resource, namespace);
     }
 
     /// The store of a type, if anything reads that type.
@@ -58,11 +63,14 @@ impl Caches {
         let everywhere = WatchSettings { namespace: "".into(), ..settings.clone() };
         let mut tasks = JoinSet::new();
         for (resource, store) in &self.0 {
-            let reach = match resource.scope() {
-                Scope::Namespaced => settings,
-                Scope::Cluster => &everywhere,
+            let reach = match (resource.scope(), self.1.get(resource)) {
+                (_, Some(namespace)) => {
+                    WatchSettings { namespace: Arc::clone(namespace), ..settings.clone() }
+                }
+                (Scope::Namespaced, None) => settings.clone(),
+                (Scope::Cluster, None) => everywhere.clone(),
             };
-            tasks.spawn(store.watch(client.clone(), reach.clone()));
+            tasks.spawn(store.watch(client.clone(), reach));
         }
         tasks
     }
@@ -116,6 +124,10 @@ impl Source for Caches {
 
     fn is_complete(&self, resource: Resource) -> bool {
         self.0.get(&resource).is_some_and(|store| store.listed() == Listed::Complete)
+    }
+
+    fn is_settled(&self, resource: Resource) -> bool {
+        self.0.get(&resource).is_some_and(|store| store.listed() != Listed::NotYet)
     }
 }
 

@@ -45,9 +45,9 @@ pub trait Planner: Send + Sync + 'static {
     /// The next plan; `None` when the object is gone.
     fn plan(&self, key: &Key, turn: &Turn) -> Option<Plan>;
 
-    /// An object that no cache holds and that the plan needs; it is read live before each plan.
-    fn uncached(&self, _key: &Key) -> Option<ObjectRef> {
-        None
+    /// Objects that no cache holds and that the plan needs; they are read live before each plan.
+    fn uncached(&self, _key: &Key) -> Vec<ObjectRef> {
+        Vec::new()
     }
 
     /// Whom events are about; `None` when the object is gone.
@@ -212,14 +212,14 @@ impl<P: Planner> Controller<P> {
             }
         }
         let mut turn = self.turn(key);
-        if let Some(object) = self.planner.uncached(key) {
+        for object in self.planner.uncached(key) {
             match self.caller.read(&object).await {
-                Ok(live) => turn.live = live,
+                Ok(live) => turn.live.insert(object, live),
                 Err(error) => {
                     tracing::warn!(%key, %error, "live read failed; retrying");
                     return (Done::Failed, ResultLabel::Error);
                 }
-            }
+            };
         }
         let started = Instant::now();
         let Some(plan) = self.planner.plan(key, &turn) else {
@@ -307,7 +307,7 @@ impl<P: Planner> Controller<P> {
         let Memory { failures, denied, untried: _ } = self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
-        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: None }
+        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: BTreeMap::new() }
     }
 
     fn remember(&self, key: &Key, outcome: &Outcome) {

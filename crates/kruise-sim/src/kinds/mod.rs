@@ -3,12 +3,22 @@
 //! A new kind needs a file here and a line in [`ALL`]. Crash points, drawn plans, rules, the comparison of ends, planted bugs and replay
 //! commands are derived from the list. Actors belong to the cluster, not to a kind: they do what Kubernetes does for any object.
 
+pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod containerrecreaterequest;
+pub mod daemonset;
 pub mod ephemeraljob;
+pub mod imagelistpulljob;
+pub mod imagepulljob;
 pub mod launch_priority;
+pub mod nodeimage;
+pub mod nodepodprobe;
 pub mod persistentpodstate;
 pub mod pod_readiness;
+pub mod podprobemarker;
+pub mod sidecarset;
+pub mod sidecarterminator;
 pub mod statefulset;
 pub mod workload;
 
@@ -44,12 +54,22 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 7] = [
+pub static ALL: [&SimulatedKind; 17] = [
     &cloneset::KIND,
     &statefulset::KIND,
+    &daemonset::KIND,
     &broadcastjob::KIND,
     &ephemeraljob::KIND,
+    &containerrecreaterequest::KIND,
+    &nodeimage::KIND,
+    &imagepulljob::KIND,
+    &imagelistpulljob::KIND,
+    &advancedcronjob::KIND,
+    &sidecarset::KIND,
+    &sidecarterminator::KIND,
     &persistentpodstate::KIND,
+    &podprobemarker::KIND,
+    &nodepodprobe::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kruise_api::conditions::KRUISE_POD_READY;
+use kruise_api::conditions::{KRUISE_POD_READY, NOT_READY_CRR};
 use kruise_api::resource::PODS;
 use serde_json::{Value, json};
 
@@ -81,7 +81,9 @@ impl SafetyRules for Rules {
             return;
         }
         let (new, old) = (&change.event.object, change.event.before.as_ref());
-        if gate(new) == old.and_then(|old| gate(old)) {
+        let before = old.and_then(|old| gate(old));
+        // A request to restart containers closes the gate and opens it again.
+        if gate(new) == before || [gate(new), before].into_iter().flatten().any(is_held_by_a_request) {
             return;
         }
         let (name, opened) = (new.str("/metadata/name"), self.0.entry(new.uid().to_owned()).or_default());
@@ -98,6 +100,10 @@ impl SafetyRules for Rules {
 fn gate(pod: &Object) -> Option<&Value> {
     let all = pod.value.pointer("/status/conditions").and_then(Value::as_array)?;
     all.iter().find(|one| one.get("type").and_then(Value::as_str) == Some(KRUISE_POD_READY))
+}
+
+fn is_held_by_a_request(gate: &Value) -> bool {
+    gate.get("message").and_then(Value::as_str).is_some_and(|message| message.contains(NOT_READY_CRR))
 }
 
 /// Workloads open and close the gates of their pods as often as they need to.

@@ -21,8 +21,15 @@ pub enum Step {
 }
 
 /// Decides from the pod as last seen. `now` is cut to seconds, as the API does.
+/// So are the times to come back, upwards: before the next whole second nothing would be different.
 pub fn next(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
-    let now = whole_seconds(now);
+    match decide(pod, knobs, whole_seconds(now)) {
+        Step::Wait(Some(at)) => Step::Wait(Some(next_whole_second(at))),
+        step @ (Step::Wait(None) | Step::Patch(_) | Step::Remove) => step,
+    }
+}
+
+fn decide(pod: &Pod, knobs: &Knobs, now: Timestamp) -> Step {
     if knobs.is_gone(&pod.spec.node_name) {
         return Step::Wait(None);
     }
@@ -101,4 +108,9 @@ fn address(uid: &str) -> String {
 
 fn whole_seconds(now: Timestamp) -> Timestamp {
     Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+fn next_whole_second(at: Timestamp) -> Timestamp {
+    let whole = whole_seconds(at);
+    if whole == at { at } else { whole.checked_add(SignedDuration::from_secs(1)).unwrap_or(at) }
 }

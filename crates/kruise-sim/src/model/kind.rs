@@ -61,7 +61,8 @@ impl Kind {
         let mut memory = Memory::default();
         cache.of(PODS).filter_map(Object::pod).for_each(|pod| memory.put(pod));
         cache.of(REVISIONS).filter_map(Object::revision).for_each(|revision| memory.put(revision));
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let turn = Turn::first(now(), seed);
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         match self {

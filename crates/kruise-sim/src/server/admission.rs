@@ -1,6 +1,7 @@
 //! Admission by our own webhooks: the entries of the manager are asked as a real API server asks them, directly, and what they
 //! look up is taken from the store, so that they are never behind. Where a cluster has no such webhooks, none is asked.
 
+use kruise_api::resource::PODS;
 use kruise_core::admission::{
     Answer, Denial, DryRun, GroupVersionKind, GroupVersionResource, Known, Live, Operation, Request,
     Subresource, User,
@@ -14,13 +15,18 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use super::lookup::Objects;
 use super::request::{Call, Part, Trial, Verb};
-use super::resources::Kind;
+use super::resources::{self, Kind};
 use super::state::State;
 use super::store::{Name, Object};
 use crate::rng::Rng;
 
 /// What workloads of simulated worlds may use besides what is on by default: managers and admission know the same.
-pub const GATES: [Gate; 2] = [Gate::StatefulSetStartOrdinal, Gate::InPlaceWorkloadVerticalScaling];
+pub const GATES: [Gate; 4] = [
+    Gate::StatefulSetStartOrdinal,
+    Gate::InPlaceWorkloadVerticalScaling,
+    Gate::ImagePullJob,
+    Gate::SidecarTerminator,
+];
 
 /// Whom the server asks before it stores an object.
 pub enum Admission {
@@ -111,9 +117,17 @@ impl State {
             supported: &Supported::default(),
             suffix: &suffix,
             now: self.now(),
-            live: &Live::default(),
+            live: &Live { pod: Ok(self.named_pod(&request)), ..Live::default() },
+            namespace: "kruise-system",
         };
         (entry.judge)(request, &known)
+    }
+
+    /// The pod that `spec.podName` names.
+    fn named_pod(&self, request: &Request) -> Option<Value> {
+        let name = request.object.pointer("/spec/podName")?.as_str()?;
+        let at = (request.namespace.as_str().into(), name.into());
+        self.store.get(resources::of(PODS)?.id, &at).map(|pod| pod.value.clone())
     }
 }
 

@@ -4,11 +4,15 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kruise_api::Resource;
+use kruise_core::cluster::namespace::Namespace;
+use kruise_core::cluster::node::Node;
 use kruise_core::cluster::storage_class::StorageClass;
 use kruise_core::lookup::{Found, Index, Slim, Source};
 use kruise_core::object::Key;
 use kruise_core::persistentpodstate::PersistentPodState;
 use kruise_core::pod::PodView;
+use kruise_core::revision::Known;
+use kruise_core::sidecarset::SidecarSet;
 
 use super::resources;
 use super::store::{Object, Store};
@@ -28,7 +32,15 @@ struct Read {
     indexed: Vec<(Index, String)>,
 }
 
-const TYPES: [Type; 3] = [of::<PodView>(), of::<StorageClass>(), of::<PersistentPodState>()];
+const TYPES: [Type; 7] = [
+    of::<PodView>(),
+    of::<Node>(),
+    of::<StorageClass>(),
+    of::<PersistentPodState>(),
+    of::<SidecarSet>(),
+    of::<Namespace>(),
+    of::<Known>(),
+];
 
 const fn of<T: Slim>() -> Type {
     Type { resource: T::RESOURCE, read: read::<T> }

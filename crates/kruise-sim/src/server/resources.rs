@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use kruise_api::resource::{
-    CLAIMS, CONFIG_MAPS, Description, EVENTS, LEASES, NAMESPACES, NATIVE_STATEFULSETS, NODES, POD_TEMPLATES,
-    PODS, REVISIONS, SECRETS, STORAGE_CLASSES,
+    CLAIMS, CONFIG_MAPS, Description, EVENTS, JOBS, LEASES, NAMESPACES, NATIVE_STATEFULSETS, NODES,
+    POD_TEMPLATES, PODS, REVISIONS, SECRETS, STORAGE_CLASSES,
 };
 use kruise_api::{Resource, Scope};
 use serde_json::Value;
@@ -118,6 +118,7 @@ fn table() -> Vec<Kind> {
         Kind { generation: Counted, status: Separate, ..builtin(NATIVE_STATEFULSETS) },
         builtin(LEASES),
         builtin(STORAGE_CLASSES),
+        Kind { generation: Counted, status: Separate, ..builtin(JOBS) },
     ];
     kinds.extend(kruise_api::crd::all_crds().iter().filter_map(custom));
     for (position, kind) in kinds.iter_mut().enumerate() {

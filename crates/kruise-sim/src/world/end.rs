@@ -1,6 +1,8 @@
 //! How a run ended, so that it can be compared with another one: everything that a user sees, without names and times.
 
-use kruise_api::labels::{CLONESET_INSTANCE_ID, STATEFULSET_POD_NAME};
+use kruise_api::labels::{
+    BROADCASTJOB_CONTROLLER_UID, BROADCASTJOB_NAME, CLONESET_INSTANCE_ID, STATEFULSET_POD_NAME,
+};
 use serde_json::{Map, Value, json};
 
 use super::actors::Kinds;
@@ -47,6 +49,9 @@ fn plain(object: &Object) -> Value {
     if let Some(labels) = labels.as_object_mut() {
         labels.shift_remove(CLONESET_INSTANCE_ID);
         labels.shift_remove(STATEFULSET_POD_NAME);
+        // A job that a schedule made is called by its time, and which of them was the last is a matter of time.
+        labels.shift_remove(BROADCASTJOB_CONTROLLER_UID);
+        labels.shift_remove(BROADCASTJOB_NAME);
         // Put there by a hook that somebody edited in: such a label is its owner's to take off, also when the hook is gone.
         labels.shift_remove(DRAWN);
         labels.sort_keys();
@@ -78,11 +83,12 @@ fn plain(object: &Object) -> Value {
 }
 
 /// Fields that two runs of one scenario may differ in.
-const TIMES: [&str; 7] = [
+const TIMES: [&str; 8] = [
     "lastTransitionTime",
     "lastUpdateTime",
     "lastProbeTime",
     "startTime",
+    "lastScheduleTime",
     "completionTime",
     "observedGeneration",
     "message",

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use crate::kubelet::{Behaviour, Knobs, Rule, Which};
 use crate::planted::Bug;
 use crate::rng::Rng;
-use crate::server::{Call, Entry, GATES, Server, Verb, resources};
+use crate::server::{Call, Entry, GATES, Part, Server, Verb, resources};
 use actors::ZONE;
 use actors::{Actors, Kinds, SharedKnobs};
 use clock::WorldClock;
@@ -289,6 +289,8 @@ impl World {
                     self.add(*target, object, self.start + run.plan.ends()).await?;
                 }
                 Step::Patch(target, patch) => self.user(Verb::MergePatch, *target, patch)?,
+                // What it speaks of may be gone.
+                Step::Status(target, status) => drop(self.agent(*target, status)),
                 // Somebody else may have been faster.
                 Step::Delete(target) => drop(self.user(Verb::Delete, *target, &Value::Null)),
             }
@@ -311,6 +313,17 @@ impl World {
         let call = Call::object(verb, kind, (target.namespace(), name), body.clone());
         let answer = self.server.ask("user", &call);
         answer.map(drop).map_err(|failure| format!("the scenario is refused: {}", failure.message))
+    }
+
+    /// What a node agent says in the status of some object.
+    fn agent(&self, target: Target, status: &Value) -> Result<(), String> {
+        let Some(kind) = resources::of(target.resource) else {
+            return Err(format!("the server does not serve {:?}", target.resource));
+        };
+        let body = serde_json::json!({"status": status});
+        let call = Call::object(Verb::MergePatch, kind, (target.namespace(), target.name), body);
+        let call = Call { part: Part::Status, ..call };
+        self.server.ask("kruise-daemon", &call).map(drop).map_err(|failure| failure.message)
     }
 
     /// A namesake may be in the way for as long as there are faults. One that a restored server has brought back will do.

@@ -40,6 +40,8 @@ pub enum Step {
     Create(Target, Value),
     /// A merge patch of any object.
     Patch(Target, Value),
+    /// A merge patch of the status of any object, as a node agent makes it.
+    Status(Target, Value),
     Delete(Target),
 }
 
@@ -51,6 +53,7 @@ impl Step {
             | Self::SpecifyDelete
             | Self::Create(_, _)
             | Self::Patch(_, _)
+            | Self::Status(_, _)
             | Self::Delete(_) => true,
             Self::Settle | Self::Wait(_) => false,
         }

@@ -17,6 +17,12 @@ pub const MANAGER: Program = Program { package: "kruise-manager", profile: "rele
 /// The manager for a test: the same program without the minutes of optimisation.
 pub const MANAGER_FOR_TESTS: Program = Program { package: "kruise-manager", profile: "testimage" };
 
+/// The node agent as it ships, in the same image.
+pub const DAEMON: Program = Program { package: "kruise-daemon", profile: "release" };
+
+/// The node agent for a test.
+pub const DAEMON_FOR_TESTS: Program = Program { package: "kruise-daemon", profile: "testimage" };
+
 /// The checkout that this program was compiled in; the test cluster runs where it was compiled.
 pub fn workspace() -> Result<PathBuf, TestbedError> {
     checkout::root().canonicalize().map_err(TestbedError::io("finding the checkout"))

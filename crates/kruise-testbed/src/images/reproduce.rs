@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::image::Digest;
-use super::program::{self, Program};
-use super::shipped;
+use super::program;
+use super::shipped::{self, Programs};
 use crate::TestbedError;
 
 /// Not part of the sources.
@@ -19,7 +19,7 @@ pub struct Builds {
 }
 
 /// Builds both, out of this checkout. Takes twice as long as a build from nothing.
-pub fn twice(tag: &str, of: Program, checkout: &Path) -> Result<Builds, TestbedError> {
+pub fn twice(tag: &str, of: Programs, checkout: &Path) -> Result<Builds, TestbedError> {
     let here = checkout.canonicalize().map_err(TestbedError::io("finding the checkout"))?;
     let dir = tempfile::Builder::new()
         .prefix("a-checkout-with-another-and-longer-name-")
@@ -28,7 +28,11 @@ pub fn twice(tag: &str, of: Program, checkout: &Path) -> Result<Builds, TestbedE
     let elsewhere = dir.path().join("src");
     copy(&here, &elsewhere)?;
     let digest = |workspace: &Path| -> Result<Digest, TestbedError> {
-        let image = shipped::image_of(tag, &program::build_in(of, workspace)?)?;
+        let image = shipped::image_of(
+            tag,
+            &program::build_in(of.manager, workspace)?,
+            &program::build_in(of.agent, workspace)?,
+        )?;
         Ok(image.build().map_err(TestbedError::io("packing the image"))?.manifest)
     };
     Ok(Builds { here: digest(&here)?, elsewhere: digest(&elsewhere)? })

@@ -14,33 +14,49 @@ pub const MANAGER_NAME: &str = "kruise/kruise-manager";
 /// Nobody, as the chart runs it.
 const USER: &str = "65534:65534";
 
-/// Where the chart looks for it.
+/// Where the chart looks for them.
 const PROGRAM: &str = "/manager";
+const AGENT: &str = "/kruise-daemon";
 const TITLE: (&str, &str) = ("org.opencontainers.image.title", "kruise-manager");
 const LICENCE: (&str, &str) = ("org.opencontainers.image.licenses", "Apache-2.0");
 const VERSION: &str = "org.opencontainers.image.version";
 
-/// Names a static program to use instead of building one.
+/// Name static programs to use instead of building them.
 const PREBUILT: &str = "KRUISE_MANAGER_PROGRAM";
+const PREBUILT_AGENT: &str = "KRUISE_DAEMON_PROGRAM";
 
-/// The manager's image for a tag.
-pub fn manager(tag: &str, manager: Program) -> Result<Image, TestbedError> {
-    let path = match std::env::var_os(PREBUILT) {
-        Some(path) => PathBuf::from(path),
-        None => program::build(manager)?,
+/// The programs of one image, built alike.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs {
+    pub manager: Program,
+    pub agent: Program,
+}
+
+/// As they ship.
+pub const SHIPPED: Programs = Programs { manager: program::MANAGER, agent: program::DAEMON };
+/// For a test: without the minutes of optimisation.
+pub const FOR_TESTS: Programs =
+    Programs { manager: program::MANAGER_FOR_TESTS, agent: program::DAEMON_FOR_TESTS };
+
+/// The image of manager and agent for a tag.
+pub fn manager(tag: &str, programs: Programs) -> Result<Image, TestbedError> {
+    let path = |prebuilt: &str, program: Program| match std::env::var_os(prebuilt) {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => program::build(program),
     };
-    image_of(tag, &path)
+    image_of(tag, &path(PREBUILT, programs.manager)?, &path(PREBUILT_AGENT, programs.agent)?)
 }
 
-/// The image that holds this program.
-pub fn image_of(tag: &str, program: &Path) -> Result<Image, TestbedError> {
-    let bytes = fs::read(program).map_err(TestbedError::io(format!("reading {}", program.display())))?;
-    Ok(image(tag, bytes))
+/// The image that holds these programs.
+pub fn image_of(tag: &str, manager: &Path, agent: &Path) -> Result<Image, TestbedError> {
+    let read = |path: &Path| fs::read(path).map_err(TestbedError::io(format!("reading {}", path.display())));
+    Ok(image(tag, read(manager)?, read(agent)?))
 }
 
-fn image(tag: &str, program: Vec<u8>) -> Image {
+fn image(tag: &str, manager: Vec<u8>, agent: Vec<u8>) -> Image {
     Image::new(&format!("{MANAGER_NAME}:{tag}"))
-        .program(PROGRAM, program)
+        .program(PROGRAM, manager)
+        .program(AGENT, agent)
         .entrypoint([PROGRAM])
         .user(USER)
         .label(TITLE.0, TITLE.1)
@@ -80,7 +96,6 @@ pub fn write_layout(built: &BuiltImage, dir: &Path) -> Result<(), TestbedError> 
 mod tests {
     use serde_json::Value;
 
-    use super::super::program::MANAGER;
     use super::*;
 
     /// There is no engine here to build it with, so that what it says is compared with what we build.
@@ -95,6 +110,7 @@ mod tests {
         let expected = [
             "ARG VERSION=dev".to_owned(),
             format!("COPY --from=build {PROGRAM} {PROGRAM}"),
+            format!("COPY --from=build {AGENT} {AGENT}"),
             format!("LABEL {}", quoted(TITLE)),
             format!("LABEL {}", quoted(LICENCE)),
             format!("LABEL {VERSION}=\"${{VERSION}}\""),
@@ -103,17 +119,18 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         let words: Vec<&str> = build.split_whitespace().collect();
-        for needed in ["cargo build", "--locked", &format!("--package {}", MANAGER.package), "--target"] {
+        let packages = format!("--package {} --package {}", SHIPPED.manager.package, SHIPPED.agent.package);
+        for needed in ["cargo build", "--locked", &packages, "--target"] {
             assert!(words.join(" ").contains(needed), "{needed}: {build}");
         }
-        assert!(words.contains(&format!("--{}", MANAGER.profile).as_str()), "the same profile");
+        assert!(words.contains(&format!("--{}", SHIPPED.manager.profile).as_str()), "the same profile");
         assert!(build.contains("-Ctarget-feature=+crt-static"), "a static program");
         assert!(build.contains("SOURCE_DATE_EPOCH=0") && build.contains("--remap-path-prefix="));
     }
 
     #[test]
     fn layout_holds_what_its_index_names_and_is_the_same_every_time() {
-        let built = image("v1", b"elf".to_vec()).build().unwrap();
+        let built = image("v1", b"elf".to_vec(), b"elf too".to_vec()).build().unwrap();
         let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         for dir in &dirs {
             write_layout(&built, dir.path()).unwrap();

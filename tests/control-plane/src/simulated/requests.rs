@@ -26,7 +26,8 @@ const WHOLE: &str = "application/json";
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 pub fn all() -> Vec<Step> {
-    let pods = [pods(), pods_patched(), pod_parts(), pod_ends(), pods_resized_and_evicted()];
+    let pods =
+        [pods(), pods_patched(), tests_for_nothing(), pod_parts(), pod_ends(), pods_resized_and_evicted()];
     let others = [claims(), revisions(), leases_and_events()];
     let ours = [clonesets(), clonesets_end(), statefulsets(), watches()];
     pods.into_iter().chain(others).chain(ours).flatten().collect()
@@ -126,6 +127,41 @@ fn pods_patched() -> Vec<Step> {
             MergePatch,
             &*a,
             json!({"metadata": {"uid": "other", "labels": {"x": "y"}}}),
+        ),
+    ]
+}
+
+/// What a test for null says about what is not there.
+fn tests_for_nothing() -> Vec<Step> {
+    use Verb::JsonPatch;
+    let a = format!("{PODS}/a");
+    vec![
+        step(
+            "nothing is null",
+            JsonPatch,
+            &*a,
+            json!([
+                {"op": "test", "path": "/metadata/labels/absent", "value": null},
+                {"op": "add", "path": "/metadata/labels/absent", "value": "x"},
+            ]),
+        ),
+        step(
+            "something is not null",
+            JsonPatch,
+            &*a,
+            json!([{"op": "test", "path": "/metadata/labels/absent", "value": null}]),
+        ),
+        step(
+            "nothing in nothing is not null",
+            JsonPatch,
+            &*a,
+            json!([{"op": "test", "path": "/metadata/nothing/absent", "value": null}]),
+        ),
+        step(
+            "beyond a list is not null",
+            JsonPatch,
+            &*a,
+            json!([{"op": "test", "path": "/spec/containers/7", "value": null}]),
         ),
     ]
 }

@@ -48,7 +48,7 @@ pub struct Revision {
 }
 
 /// Create the new pod first; the same as Standard with maxSurge.
-const SURGING: &str = "Surging";
+pub const SURGING: &str = "Surging";
 
 fn spec(schema: &mut Schema) {
     without(schema, &["scaleStrategy"]);

@@ -9,8 +9,8 @@ use crate::{
     kind::kind,
     names::APPS_GROUP,
     parts::{
-        Extra, IntOrString, LabelSelector, LocalObjectReference, ObjectFieldSelector, RawJson, StringMap,
-        UpdatePriorityStrategy, UpdateScatterTerm,
+        Condition, Extra, IntOrString, LabelSelector, LocalObjectReference, ObjectFieldSelector, RawJson,
+        StringMap, UpdatePriorityStrategy, UpdateScatterTerm,
     },
     wire_enum::wire_enum,
 };
@@ -360,6 +360,8 @@ wire_enum! {
 pub struct SidecarSetStatus {
     /// Number of hash collisions that revision names had to avoid.
     pub collision_count: Option<i32>,
+    /// Why pods do not have the sidecars, or are not upgraded.
+    pub conditions: Option<Vec<Condition>>,
     /// Name of the present revision.
     pub latest_revision: Option<String>,
     /// Pods with these sidecars.

@@ -4,19 +4,11 @@ use schemars::Schema;
 use serde_json::json;
 
 use super::{keyed, keyed_by_name, limit, rule};
-use crate::conditions::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, POD_READY};
+use crate::conditions::NATIVE;
 
 /// Forbids the conditions that Kubernetes and we write ourselves.
 fn not_native(schema: &mut Schema, message: &str) {
-    let native = [
-        "PodScheduled",
-        "Initialized",
-        POD_READY,
-        "ContainersReady",
-        KRUISE_POD_READY,
-        IN_PLACE_UPDATE_READY,
-    ];
-    let native = native.map(|name| format!("'{name}'")).join(", ");
+    let native = NATIVE.map(|name| format!("'{name}'")).join(", ");
     rule(schema, &format!("!(self in [{native}])"), message);
 }
 

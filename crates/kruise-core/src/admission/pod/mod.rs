@@ -32,14 +32,14 @@ pub struct PodStep {
     pub concerns: fn(Lookup<'_>, &Gates) -> BTreeSet<Concern>,
     /// The pods that it acts on because of the object that a request would store, if it is one of its objects: they are selected
     /// before the object is let in. `concerns` says the same about the object once it is stored, or less.
-    pub adds: fn(&Request) -> BTreeSet<Concern>,
+    pub adds: fn(&Request, &Gates) -> BTreeSet<Concern>,
     /// Types of objects that `concerns` reads: when one of them changes, so may the selection.
     pub reads: &'static [Resource],
     pub run: Run,
 }
 
 /// For steps that no object of their own asks for.
-pub fn adds_nothing(_: &Request) -> BTreeSet<Concern> {
+pub fn adds_nothing(_: &Request, _: &Gates) -> BTreeSet<Concern> {
     BTreeSet::new()
 }
 

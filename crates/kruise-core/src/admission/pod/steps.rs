@@ -90,7 +90,7 @@ impl PodSteps {
         if !stores || !gates.on(Gate::PodWebhook) {
             return BTreeSet::new();
         }
-        self.of(entry).flat_map(|step| (step.adds)(request)).collect()
+        self.of(entry).flat_map(|step| (step.adds)(request, gates)).collect()
     }
 
     /// Types of objects that selections depend on.

@@ -32,6 +32,9 @@ pub trait Rules: Slim {
         gates: &Gates,
     ) -> Result<(), Unreadable>;
 
+    /// Brings what stands outside of the spec into line with it; the whole object is v1beta1, written by the user in that version.
+    fn align(_version: Version, _object: &mut Value) {}
+
     fn validate(case: &Case<'_, Self::Facts>) -> Faults;
 
     /// What v1alpha1 refuses beyond that, with its own field names.
@@ -141,6 +144,7 @@ fn defaulted<R: Rules>(request: &mut Request, gates: &Gates) -> Result<Value, De
             invalid::<R>(request, &version.worded::<R>(&faults))
         })?;
     }
+    R::align(version, &mut object);
     version.down(object)
 }
 

@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::inplace::Resize;
 use crate::lookup::{Lookup, Memory};
 use crate::plan::Plan;
-use crate::pod::PodView;
+use crate::pod::{Assign, PodView};
 use crate::turn::{Setup, Turn};
 use crate::workload::base::Sources;
 
@@ -144,7 +144,7 @@ impl Job {
 }
 
 fn setup() -> Setup {
-    Setup { gates: Gates::default(), resize: Resize::Endpoint }
+    Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() }
 }
 
 /// The bodies of the pods that a plan creates.

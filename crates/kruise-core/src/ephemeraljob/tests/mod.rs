@@ -125,7 +125,8 @@ impl Job {
         for pod in &self.pods {
             memory.put(Arc::new(serde_json::from_value::<PodView>(pod.clone()).unwrap()));
         }
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let turn = Turn::first(now, 7);
         let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
         plan(&View::assemble(&self.read(), from), now)

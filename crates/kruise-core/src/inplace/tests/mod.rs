@@ -58,6 +58,7 @@ fn job(change: Change) -> Job<'static> {
         grace_seconds: 0,
         resize: Resize::Endpoint,
         hooks: None,
+        states: States::Written,
     }
 }
 

@@ -22,7 +22,7 @@ fn label(plan: &Plan) -> Option<&'static str> {
 }
 
 #[test]
-fn as_92_one_job_per_changed_image_with_settings_from_annotations() {
+fn as_92_pd_1_one_job_per_changed_image_with_settings_from_annotations() {
     let fixture = downloading(4).and(|view| {
         view.annotations.insert("apps.kruise.io/image-predownload-parallelism".to_owned(), "50%".to_owned());
         view.annotations
@@ -93,7 +93,7 @@ fn as_91_jobs_wait_for_updated_pods_of_this_very_revision() {
 }
 
 #[test]
-fn as_93_jobs_go_when_the_rollout_is_over_or_was_rolled_back() {
+fn as_93_pd_2_jobs_go_when_the_rollout_is_over_or_was_rolled_back() {
     let with_job = |view: &mut View| {
         let job = json!({"metadata": {"namespace": "ns", "name": "web-x-main", "uid": "uid-job"}});
         view.base.pull_jobs.push(Arc::new(serde_json::from_value(job).unwrap()));

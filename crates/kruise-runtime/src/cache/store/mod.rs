@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use tokio::sync::Notify;
 
-use super::pool::Pool;
+use self::table::Table;
 use super::{Index, Slim, Version};
 use crate::Key;
+
+mod table;
 
 /// Objects are immutable; a new state replaces the old one.
 pub struct Store<T: Slim> {
@@ -37,14 +39,11 @@ struct Lists {
 type Handler<T> = Box<dyn Fn(&Change<'_, T>) + Send + Sync>;
 
 struct Inner<T: Slim> {
-    objects: HashMap<Key, Arc<T>>,
-    index: HashMap<Index, HashMap<Arc<str>, BTreeSet<Key>>>,
+    objects: Table<T>,
     /// The newest version that the watch has shown, of any object.
     seen: Version,
     /// Objects that a live read found gone, until the watch has come there, too: its late events must not bring them back.
     gone: HashMap<Key, Gone>,
-    /// Values of index entries.
-    pool: Pool,
     shared: T::Shared,
 }
 
@@ -73,11 +72,9 @@ pub struct Change<'a, T> {
 impl<T: Slim> Default for Store<T> {
     fn default() -> Self {
         let inner = Inner {
-            objects: HashMap::new(),
-            index: HashMap::new(),
+            objects: Table::default(),
             seen: Version::default(),
             gone: HashMap::new(),
-            pool: Pool::default(),
             shared: T::Shared::default(),
         };
         Self {
@@ -101,9 +98,7 @@ impl<T: Slim> Store<T> {
 
     /// All objects under one index entry, sorted by key.
     pub fn by(&self, index: Index, value: &str) -> Vec<Arc<T>> {
-        let inner = self.read();
-        let keys = inner.index.get(&index).and_then(|entries| entries.get(value));
-        keys.into_iter().flatten().filter_map(|key| inner.objects.get(key).cloned()).collect()
+        self.read().objects.by(index, value)
     }
 
     pub fn len(&self) -> usize {
@@ -111,7 +106,7 @@ impl<T: Slim> Store<T> {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.read().objects.is_empty()
+        self.len() == 0
     }
 
     /// All objects. For state metrics and start-up; a reconcile uses [`Store::by`].
@@ -123,8 +118,7 @@ impl<T: Slim> Store<T> {
     #[cfg(test)]
     pub(crate) fn remembered(&self) -> usize {
         let inner = self.read();
-        let indexed: usize = inner.index.values().map(HashMap::len).sum();
-        inner.objects.len() + inner.gone.len() + indexed
+        inner.objects.len() + inner.gone.len() + inner.objects.indexed()
     }
 
     /// The newest version that the watch has shown: everything up to it is in the store.
@@ -218,7 +212,7 @@ impl<T: Slim> Store<T> {
     pub(super) fn put_ahead(&self, object: T) {
         let version = Version::read(object.resource_version());
         self.insert(object, Basis::Newer, |inner, key| {
-            inner.objects.contains_key(key) || inner.seen < version || inner.seen == Version::default()
+            inner.objects.get(key).is_some() || inner.seen < version || inner.seen == Version::default()
         });
     }
 
@@ -242,8 +236,7 @@ impl<T: Slim> Store<T> {
             inner.gone.remove(&key);
             object.share(&mut inner.shared);
             let new = Arc::new(object);
-            inner.replace(&key, old.as_ref(), Some(&new));
-            inner.objects.insert(key, Arc::clone(&new));
+            inner.objects.insert(&key, &new);
             (old, new)
         };
         self.tell(&Change { old: old.as_ref(), new: Some(&new) });
@@ -261,9 +254,7 @@ impl<T: Slim> Store<T> {
             if inner.objects.get(key).is_none_or(|object| object.uid() != uid) {
                 return;
             }
-            let old = inner.objects.remove(key);
-            inner.replace(key, old.as_ref(), None);
-            old
+            inner.objects.remove(key)
         };
         self.tell(&Change { old: old.as_ref(), new: None });
     }
@@ -284,12 +275,11 @@ impl<T: Slim> Store<T> {
             let mut inner = self.write();
             // A list that is past what was known of an object and does not have it is past its end.
             inner.gone.retain(|key, gone| !went_back && (listed.contains(key) || version < gone.version));
-            let missing = inner.objects.iter().filter(|(key, object)| {
+            let missing = inner.objects.values().filter(|object| {
                 let is_newer = version < Version::read(object.resource_version());
-                !listed.contains(key) && (went_back || !is_newer)
+                !listed.contains(&object.key()) && (went_back || !is_newer)
             });
-            let mut missing: Vec<_> =
-                missing.map(|(key, object)| (key.clone(), object.uid().to_owned())).collect();
+            let mut missing: Vec<_> = missing.map(|object| (object.key(), object.uid().to_owned())).collect();
             missing.sort();
             missing
         };
@@ -333,37 +323,6 @@ impl<T: Slim> Inner<T> {
     /// Whether this is a state of an object that is known to be gone, or of an earlier namesake of it.
     fn is_gone(&self, key: &Key, uid: &str, version: Version) -> bool {
         self.gone.get(key).is_some_and(|gone| gone.uid == uid || version <= gone.version)
-    }
-
-    fn replace(&mut self, key: &Key, old: Option<&Arc<T>>, new: Option<&Arc<T>>) {
-        let entries = |object: Option<&Arc<T>>| {
-            let mut entries = Vec::new();
-            if let Some(object) = object {
-                object.index(&mut |index, value| entries.push((index, value.to_owned())));
-            }
-            entries
-        };
-        let (before, after) = (entries(old), entries(new));
-        for (index, value) in before.iter().filter(|entry| !after.contains(entry)) {
-            self.unindex(*index, value, key);
-        }
-        for (index, value) in after.iter().filter(|entry| !before.contains(entry)) {
-            let by_value = self.index.entry(*index).or_default();
-            if let Some(keys) = by_value.get_mut(value.as_str()) {
-                keys.insert(key.clone());
-            } else {
-                by_value.insert(self.pool.share(value), BTreeSet::from([key.clone()]));
-            }
-        }
-    }
-
-    fn unindex(&mut self, index: Index, value: &str, key: &Key) {
-        let Some(by_value) = self.index.get_mut(&index) else { return };
-        let Some(keys) = by_value.get_mut(value) else { return };
-        keys.remove(key);
-        if keys.is_empty() {
-            by_value.remove(value);
-        }
     }
 }
 

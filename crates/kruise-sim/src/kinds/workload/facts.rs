@@ -244,7 +244,9 @@ fn version(object: Option<&Value>) -> String {
 
 fn runs(spec: Option<&Value>) -> String {
     let mut text = String::new();
-    for container in spec.and_then(|spec| spec.get("containers")?.as_array()).into_iter().flatten() {
+    let containers = spec.and_then(|spec| spec.get("containers")?.as_array()).into_iter().flatten();
+    // Sidecars are upgraded in pods that serve, and no workload asked for them.
+    for container in containers.filter(|one| !is_injected(one)) {
         text += container.get("image").and_then(Value::as_str).unwrap_or_default();
         for variable in container.get("env").and_then(Value::as_array).into_iter().flatten() {
             // Barriers, which admission adds, have no value of their own.
@@ -255,4 +257,9 @@ fn runs(spec: Option<&Value>) -> String {
         text += ";";
     }
     text
+}
+
+fn is_injected(container: &Value) -> bool {
+    let env = container.get("env").and_then(Value::as_array).into_iter().flatten();
+    env.filter_map(|variable| variable.get("name")).any(|name| name == kruise_api::env::IS_INJECTED)
 }

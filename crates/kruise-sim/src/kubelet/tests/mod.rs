@@ -236,6 +236,20 @@ fn job_pod_ends_with_its_containers() {
     }
 }
 
+/// The clock has whole seconds: a time between two of them would be due before it changes anything, for ever.
+#[test]
+fn parts_of_a_second_are_waited_for_until_the_next_whole_one() {
+    let mut world =
+        world(json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "job"}]}))
+            .knob(Behaviour::Exits { exit_code: 0, after: Duration::from_millis(200) });
+
+    assert_eq!(world.settle(), Some("2026-01-01T00:00:01Z".parse().unwrap()));
+    world.later(1);
+    world.settle();
+
+    assert_eq!(world.pod["status"]["phase"], "Succeeded");
+}
+
 #[test]
 fn never_ready_container_runs() {
     let mut world = one_container().knob(Behaviour::NeverReady);

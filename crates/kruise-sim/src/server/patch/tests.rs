@@ -48,3 +48,14 @@ fn failed_test_names_no_field() {
     assert_eq!((failure.code, failure.reason), (422, "Invalid"));
     assert!(!failure.details.contains_key("causes"));
 }
+
+#[test]
+fn what_is_not_there_is_null() {
+    let pods = resources::find("", "v1", "pods").unwrap();
+    let test = |path: &str| json!([{"op": "test", "path": path, "value": null}]);
+
+    assert!(apply(pods, Verb::JsonPatch, &pod(), &test("/metadata/labels/two")).is_ok());
+    for path in ["/metadata/labels/one", "/metadata/annotations/a", "/spec/containers/7"] {
+        assert_eq!(apply(pods, Verb::JsonPatch, &pod(), &test(path)).unwrap_err().code, 422, "{path}");
+    }
+}

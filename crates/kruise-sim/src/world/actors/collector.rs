@@ -1,5 +1,6 @@
 //! The garbage collector: what only absent objects own is deleted.
 
+use kruise_api::Scope;
 use serde_json::{Value, json};
 
 use super::{Actors, delete};
@@ -57,6 +58,10 @@ fn owners(object: &Object) -> impl Iterator<Item = (&str, (&str, &str), &str)> {
 fn is_absent(state: &State, at: &Name, (group, (kind, name), uid): (&str, (&str, &str), &str)) -> bool {
     // An owner of a kind that nobody serves here is taken to be there.
     let Some(kind) = resources::of_kind(group, kind) else { return false };
-    let found = state.store.get(kind.id, &(at.0.clone(), name.into()));
+    let namespace = match kind.resource.scope() {
+        Scope::Namespaced => at.0.clone(),
+        Scope::Cluster => "".into(),
+    };
+    let found = state.store.get(kind.id, &(namespace, name.into()));
     found.is_none_or(|owner| owner.uid() != uid)
 }

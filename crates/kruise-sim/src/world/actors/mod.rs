@@ -1,4 +1,4 @@
-//! Everybody else in the cluster: scheduler, kubelets, garbage collector, volume binder, owners of hooks.
+//! Everybody else in the cluster: scheduler, kubelets, garbage collector, volume binder, owners of hooks, node agents that probe.
 //!
 //! One task plays them all. It reads what happened from the store, puts what somebody will do about it on an agenda, each
 //! with a reaction time of its own, and does it when its time has come, from the state of that moment.
@@ -7,16 +7,19 @@ mod claims;
 mod collector;
 mod hooks;
 mod kubelets;
+mod probes;
 mod scheduler;
 
 pub use hooks::HOOK;
 pub use scheduler::{NODES, ZONE, claims_of};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kruise_api::resource::{CLAIMS, CONFIG_MAPS, NODES as NODES_RESOURCE, PODS, REVISIONS};
+use kruise_core::lookup::Slim;
+use kruise_core::nodepodprobe::NodePodProbe;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -43,6 +46,8 @@ pub enum Errand {
     /// Dependents of an owner with this uid.
     CollectOrphans(String),
     Hook(Name),
+    /// The agent of a node looks at what it has to probe.
+    Probe(Name),
 }
 
 /// Knobs that faults turn while the actors run.
@@ -58,7 +63,7 @@ pub struct Actors {
     /// How often the server had gone back by then.
     restores: u64,
     agenda: BTreeMap<(Instant, u64), Errand>,
-    planned: BTreeSet<Errand>,
+    planned: BTreeMap<Errand, (Instant, u64)>,
     count: u64,
     kinds: Kinds,
 }
@@ -71,6 +76,7 @@ pub struct Kinds {
     pub revisions: &'static resources::Kind,
     pub config_maps: &'static resources::Kind,
     pub nodes: &'static resources::Kind,
+    pub probes: &'static resources::Kind,
 }
 
 impl Kinds {
@@ -82,6 +88,7 @@ impl Kinds {
             revisions: resources::of(REVISIONS)?,
             config_maps: resources::of(CONFIG_MAPS)?,
             nodes: resources::of(NODES_RESOURCE)?,
+            probes: resources::of(NodePodProbe::RESOURCE)?,
         })
     }
 }
@@ -96,7 +103,7 @@ impl Actors {
             next: 0,
             restores: 0,
             agenda: BTreeMap::new(),
-            planned: BTreeSet::new(),
+            planned: BTreeMap::new(),
             count: 0,
             kinds: Kinds::find()?,
         })
@@ -144,15 +151,17 @@ impl Actors {
 
     /// The server went back: nothing that was seen counts.
     fn look_again(&mut self) {
-        let (pods, claims): (Vec<(Name, bool)>, Vec<Name>) = {
+        let (pods, claims, lists): (Vec<(Name, bool)>, Vec<Name>, Vec<Name>) = {
             let state = self.server.lock();
             self.next = state.store.count();
             let is_bound = |pod: &Object| !pod.str("/spec/nodeName").is_empty();
             let pods = state.store.list(self.kinds.pods.id, "");
             let claims = state.store.list(self.kinds.claims.id, "");
+            let lists = state.store.list(self.kinds.probes.id, "");
             (
                 pods.map(|(name, pod)| (name.clone(), is_bound(pod))).collect(),
                 claims.map(|(name, _)| name.clone()).collect(),
+                lists.map(|(name, _)| name.clone()).collect(),
             )
         };
         for (name, is_bound) in pods {
@@ -166,6 +175,9 @@ impl Actors {
         }
         for name in claims {
             self.plan_soon(Errand::BindClaim(name));
+        }
+        for name in lists {
+            self.plan_soon(Errand::Probe(name));
         }
         self.plan_soon(Errand::ReleaseClaims);
     }
@@ -183,6 +195,8 @@ impl Actors {
             self.plan_soon(Errand::StartWaiting);
         } else if event.kind == self.kinds.nodes.id {
             self.plan_soon(Errand::ScheduleWaiting);
+        } else if event.kind == self.kinds.probes.id {
+            self.plan_soon(Errand::Probe(event.name.clone()));
         }
         if event.what == What::Added && event.object.value.pointer("/metadata/ownerReferences").is_some() {
             self.plan(Errand::Collect(event.kind, event.name.clone()), 1_000);
@@ -211,11 +225,17 @@ impl Actors {
         self.plan_at(errand, Instant::now() + SOON);
     }
 
+    /// The earlier of two appointments counts: a kubelet that waits for a back-off sees a deletion all the same.
     fn plan_at(&mut self, errand: Errand, at: Instant) {
-        if self.planned.insert(errand.clone()) {
-            self.count += 1;
-            self.agenda.insert((at, self.count), errand);
+        if let Some(planned) = self.planned.get(&errand) {
+            if planned.0 <= at {
+                return;
+            }
+            self.agenda.remove(planned);
         }
+        self.count += 1;
+        self.agenda.insert((at, self.count), errand.clone());
+        self.planned.insert(errand, (at, self.count));
     }
 
     fn act(&mut self, now: Instant) {
@@ -235,6 +255,7 @@ impl Actors {
                 Errand::Collect(kind, name) => self.collect(kind, &name),
                 Errand::CollectOrphans(uid) => self.collect_orphans(&uid),
                 Errand::Hook(name) => self.hook(&name),
+                Errand::Probe(name) => self.probe(&name),
             }
         }
     }

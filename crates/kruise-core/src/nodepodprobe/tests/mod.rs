@@ -1,0 +1,5 @@
+//! Uses the fixtures of PodProbeMarker.
+
+mod plan;
+mod properties;
+mod result;

@@ -1,0 +1,8 @@
+//! The whole agent against a fake runtime and a fake API server.
+
+#[cfg(test)]
+mod agent;
+#[cfg(test)]
+mod process;
+#[cfg(test)]
+mod support;
