@@ -1,7 +1,7 @@
 # Few obvious words. What is longer than a line is Rust: `crates/xtask` for chores, `crates/kruise-testbed` for clusters.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check sim sim-long sim-replay sim-bugs sim-model test-unit test-cluster test-node test-versions bench bench-admission crds gen images images-check rules deny build-kubernetes
+.PHONY: help run demo test check sim sim-long sim-soak sim-replay sim-bugs sim-model test-unit test-cluster test-node test-versions bench bench-admission crds gen images images-check rules deny build-kubernetes
 
 # `make run` and `make test` are a newcomer's first: cargo is not quiet there, because the first build takes minutes.
 
@@ -13,9 +13,10 @@ WORKLOADS ?= 1
 # cloneset or statefulset
 KIND ?= cloneset
 
-# make sim-long, make sim-replay
+# make sim-long, make sim-soak, make sim-replay
 DURATION ?= 3600
 FROM ?= 1000000
+LIVES ?= 1000000
 SEED ?= 1
 
 # make rules
@@ -44,6 +45,9 @@ sim: ## Simulated worlds: a crash at every write of every scenario, and fixed se
 
 sim-long: ## Simulated worlds from ever new seeds (DURATION=3600 seconds, FROM=1000000 the first seed)
 	@cargo run --quiet --profile sim --package kruise-sim -- long --seconds $(DURATION) --from $(FROM)
+
+sim-soak: ## The heap of a manager while pods come and go (LIVES=1000000 of them)
+	@SOAK_LIVES=$(LIVES) cargo test --quiet --profile sim --package kruise-sim --test memory pods_that_came_and_went -- --nocapture
 
 sim-bugs: ## Managers with planted bugs: how each of them is found
 	@cargo run --quiet --profile sim --package kruise-sim -- bugs

@@ -79,6 +79,27 @@ const WEBHOOK_SAYS: &str = "admission webhook ";
 const DENIED: Duration = Duration::from_secs(1);
 
 impl ApplyError {
+    /// Whether a message says the same about another object of the same type.
+    pub fn is_like(&self, message: &str) -> bool {
+        let now = self.to_string();
+        let name = match self {
+            Self::Conflict { object }
+            | Self::Exists { object }
+            | Self::Refused { object, .. }
+            | Self::Busy { object, .. }
+            | Self::Unsure { object, .. }
+            | Self::Broken { object, .. } => object.name(),
+            Self::Denied { .. } => return now == message,
+        };
+        let parts: Vec<&str> = now.split(name).collect();
+        let before: usize = parts.first().map_or(0, |part| part.len());
+        let around: usize = parts.iter().map(|part| part.len()).sum();
+        let places = parts.len().saturating_sub(1);
+        let length = message.len().checked_sub(around).and_then(|names| names.checked_div(places));
+        let other = length.and_then(|length| message.get(before..before.checked_add(length)?));
+        other.is_some_and(|other| parts.join(other) == message)
+    }
+
     /// Reads an answer of the API server.
     pub fn of(object: &ObjectRef, error: &kube::Error) -> Self {
         let object = object.clone();

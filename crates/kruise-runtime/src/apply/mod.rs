@@ -43,6 +43,8 @@ pub struct Outcome {
     pub failures: BTreeMap<Charge, ApplyError>,
     /// Where failures of chains with a slow start are found.
     pub slow: Option<Charge>,
+    /// The same, where each chain is as good as the others: the next plan may give them other names.
+    pub alike: Option<Charge>,
     pub events: Vec<Event>,
     pub writes: usize,
     /// What an allowance was asked for, and the answer.
@@ -336,6 +338,9 @@ impl Outcome {
                 if chain.pace != Pace::Free {
                     self.failed_slowly += 1;
                     self.slow = Some(charge);
+                }
+                if chain.pace == Pace::SlowStart(Siblings::Alike) {
+                    self.alike = Some(charge);
                 }
                 self.fail(charge, error);
             }

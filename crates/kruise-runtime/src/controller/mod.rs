@@ -82,6 +82,14 @@ impl Memory {
         {
             failures.entry(charge).and_modify(|message| message.clone_from(first));
         }
+        // The next plan draws other names. A status with the new one would be a write for each plan, and wake its own object at once,
+        // whatever its back-off is.
+        if let Some(charge) = outcome.alike
+            && let (Some(first), Some(error)) = (self.failures.get(&charge), outcome.failures.get(&charge))
+            && error.is_like(first)
+        {
+            failures.insert(charge, first.clone());
+        }
         // Nobody was asked: the rollout is over or waits for something else, and the next one starts afresh.
         let mut denied = if outcome.asked.is_empty() { BTreeSet::new() } else { self.denied };
         for (item, verdict) in &outcome.asked {

@@ -33,6 +33,27 @@ fn statefulset_b18_message_stays_while_creations_take_turns() {
     assert_eq!(third.after(&Outcome::default()), Memory::default());
 }
 
+/// CS-92: a quota refuses pods whose names each plan draws anew. The condition keeps the first one while nothing else changes, or
+/// every refusal would be a change of the status, which wakes its own object.
+#[test]
+fn cs_92_message_stays_while_names_are_drawn_anew() {
+    let refused = |name: &str, why: &str| {
+        let message = format!("pods \"{name}\" is forbidden: {why}");
+        let mut outcome = Outcome { slow: Some(CREATION), alike: Some(CREATION), ..Outcome::default() };
+        outcome.failures.insert(CREATION, ApplyError::Refused { object: pod(name), message });
+        outcome
+    };
+
+    let first = Memory::default().after(&refused("web-abcde", "exceeded quota"));
+    let second = first.clone().after(&refused("web-fghij", "exceeded quota"));
+    let third = second.clone().after(&refused("web-klmno", "not today"));
+
+    assert_eq!(second, first);
+    assert!(
+        third.failures[&CREATION].contains("web-klmno") && third.failures[&CREATION].contains("not today")
+    );
+}
+
 /// A busy server is no news: the condition neither comes nor goes because of it.
 #[test]
 fn busy_server_changes_no_condition() {

@@ -9,7 +9,7 @@ use super::admission::Written;
 use super::builtin::{member, prepare_new, validate_new};
 use super::failure::{Cause, Failure};
 use super::request::{Call, Part, Trial};
-use super::resources::{self, Generation, Kind, StatusPart};
+use super::resources::{self, Generation, Kind, Rules, StatusPart};
 use super::state::{Answer, State};
 use super::store::{Name, Object, What};
 
@@ -41,11 +41,23 @@ impl State {
             return Err(Failure::invalid(kind, &name, causes));
         }
         self.judge(&written, Some(&object))?;
+        self.check_quota(kind, &name)?;
         if self.store.get(kind.id, &at).is_some() {
             return Err(Failure::exists(kind, &name));
         }
         let object = self.commit(kind, at, What::Added, object);
         Ok(Answer::object(201, object))
+    }
+
+    /// After all other admission, as in a real server.
+    fn check_quota(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
+        let (Rules::Pod, Some(most)) = (&kind.rules, self.pods_at_most) else { return Ok(()) };
+        let used = self.store.list(kind.id, "").count();
+        if used < most {
+            return Ok(());
+        }
+        let why = format!("exceeded quota: pods, requested: pods=1, used: pods={used}, limited: pods={most}");
+        Err(Failure::forbidden(kind, name, &why))
     }
 
     fn check_namespace(&self, kind: &Kind, namespace: &str) -> Result<(), Failure> {

@@ -66,6 +66,8 @@ pub struct State {
     /// Who asks it.
     pub(super) who: &'static str,
     pub(super) admission: Admission,
+    /// Pods that may be there at a time, as a quota has it; any number if nothing is said.
+    pub(super) pods_at_most: Option<usize>,
 }
 
 /// What the server says.
@@ -123,7 +125,13 @@ impl State {
             trial: Trial::Real,
             who: "",
             admission: Admission::Nobody,
+            pods_at_most: None,
         }
+    }
+
+    /// From now on creations beyond so many pods are refused as by a quota. Pods that are there stay.
+    pub fn limit_pods(&mut self, most: usize) {
+        self.pods_at_most = Some(most);
     }
 
     pub fn observe(&mut self, observer: Box<dyn Observer>) {

@@ -210,6 +210,11 @@ impl Store {
         event
     }
 
+    /// From now on only so many events are remembered.
+    pub fn keep(&mut self, events: usize) {
+        self.limit = events;
+    }
+
     /// Watches can begin nowhere before now: whoever is behind must list again.
     pub fn compact(&mut self) {
         self.floor = self.version;

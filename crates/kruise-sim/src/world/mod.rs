@@ -2,6 +2,7 @@
 //! what goes wrong. One thread, virtual time, one seed: the same run every time.
 
 pub mod actors;
+pub mod bare;
 pub mod clock;
 mod edits;
 pub mod end;
@@ -230,7 +231,7 @@ impl World {
     }
 
     async fn run(mut self, run: &Run) -> Outcome {
-        self.furnish();
+        furnish(&self.server);
         let Some(actors) = Actors::new(&self.server, &self.clock, self.rng.fork(), Arc::clone(&self.knobs))
         else {
             return Outcome::failed("the server lacks a kind".into());
@@ -254,22 +255,6 @@ impl World {
             struck: self.storm.struck(),
             late_ghosts: self.ledger.late_ghosts(),
             log,
-        }
-    }
-
-    /// What every cluster has.
-    fn furnish(&self) {
-        let create = |plural: &str, name: &str, body: Value| {
-            if let Some(kind) = resources::find("", "v1", plural) {
-                let mut body = body;
-                scenario::merge(&mut body, &json!({"metadata": {"name": name}}));
-                drop(self.server.ask("cluster", &Call::object(Verb::Create, kind, ("", ""), body)));
-            }
-        };
-        create("namespaces", "default", json!({}));
-        create("namespaces", kruise_api::names::NAMESPACE, json!({}));
-        for (node, zone) in actors::NODES {
-            create("nodes", node, json!({"metadata": {"labels": {ZONE: zone}}}));
         }
     }
 
@@ -389,6 +374,22 @@ impl World {
         let at = self.clock.since_start(entry.at);
         let body = if entry.call.body.is_null() { String::new() } else { entry.call.body.to_string() };
         format!("{:9.3} {:9} {} → {} {body}", at.as_secs_f64(), entry.who, entry.call.story(), entry.code)
+    }
+}
+
+/// What every cluster has.
+fn furnish(server: &Server) {
+    let create = |plural: &str, name: &str, body: Value| {
+        if let Some(kind) = resources::find("", "v1", plural) {
+            let mut body = body;
+            scenario::merge(&mut body, &json!({"metadata": {"name": name}}));
+            drop(server.ask("cluster", &Call::object(Verb::Create, kind, ("", ""), body)));
+        }
+    };
+    create("namespaces", "default", json!({}));
+    create("namespaces", kruise_api::names::NAMESPACE, json!({}));
+    for (node, zone) in actors::NODES {
+        create("nodes", node, json!({"metadata": {"labels": {ZONE: zone}}}));
     }
 }
 
