@@ -13,14 +13,11 @@ use super::spec::Spec;
 use super::view::View;
 use crate::chain::{Chain, Event, EventKind, Purpose, Siblings, Write};
 use crate::cluster::node::Node;
-use crate::plan::Plan;
+use crate::plan::{Plan, Room};
 use crate::pod::{Assign, Body, pin, string_map};
 use crate::random::Random;
 
-/// Pods created by one plan: thousands of bodies at once would be held in memory for nothing. The next plan goes on.
-const CREATED_AT_ONCE: usize = 500;
-
-/// As many as `parallelism` has room for, by name of the node (B18).
+/// As many as `parallelism` has room for, by name of the node (B18), and as one plan has: the next one goes on.
 pub fn create(view: &View, spec: &Spec, census: &Census<'_>, plan: &mut Plan) {
     let active = census.active().count();
     let limit = spec.limit(census.desired.len());
@@ -28,15 +25,17 @@ pub fn create(view: &View, spec: &Spec, census: &Census<'_>, plan: &mut Plan) {
         let message = format!("{active} pods are active, and only {limit} may be: parallelism was lowered");
         plan.events.push(Event { kind: EventKind::Warning, reason: event::TOO_MANY_ACTIVE_PODS, message });
     }
-    let room = limit.saturating_sub(active).min(CREATED_AT_ONCE);
-    let missing: Vec<&Node> =
-        census.desired.iter().filter(|place| place.pod.is_none()).map(|place| place.node).collect();
-    let mut names = Names::of(view);
-    for node in missing.iter().take(room) {
-        plan.act(chain(view, spec, node, &names.next()));
-    }
-    for node in missing.iter().skip(room) {
-        plan.hold(reason::node(node), reason::parallelism(active, limit));
+    let mut slots = limit.saturating_sub(active);
+    let (mut names, mut room) = (Names::of(view), Room::default());
+    for node in census.desired.iter().filter(|place| place.pod.is_none()).map(|place| place.node) {
+        if slots == 0 || room.is_full() {
+            plan.hold(reason::node(node), reason::parallelism(active, limit));
+            continue;
+        }
+        slots -= 1;
+        let chain = chain(view, spec, node, &names.next());
+        room.take(&chain);
+        plan.act(chain);
     }
 }
 

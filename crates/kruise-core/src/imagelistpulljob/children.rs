@@ -14,7 +14,7 @@ use crate::chain::{Chain, Purpose, Siblings, Write};
 use crate::imagepulljob::ImagePullJob;
 use crate::lookup::Slim;
 use crate::object::ObjectRef;
-use crate::plan::Plan;
+use crate::plan::{Plan, Room};
 use crate::random::Random;
 
 /// The jobs of a list by image, and those that are not wanted.
@@ -39,14 +39,19 @@ pub fn sort<'a>(view: &'a View, spec: &Spec) -> Sorted<'a> {
     sorted
 }
 
-/// LJ-5: both in one plan.
+/// LJ-5: both in one plan, as far as there is room for new jobs: a large template times 255 images is much. The rest follows in the
+/// next plans.
 pub fn settle(view: &View, spec: &Spec, sorted: &Sorted<'_>, plan: &mut Plan) {
-    let mut random = Random::from_seed(view.seed);
+    let (mut random, mut room) = (Random::from_seed(view.seed), Room::default());
     for image in spec.images.iter().filter(|image| !sorted.current.contains_key(&***image)) {
+        if room.is_full() {
+            break;
+        }
         let name = format!("{}-{}", view.head.name, random.suffix());
         let object = ObjectRef::new(ImagePullJob::RESOURCE, Arc::clone(&view.head.namespace), name.as_str());
         let write = Write::create(object.clone(), &body(view, spec, &object, image));
         let chain = Chain::about(Purpose::Create, object, vec![write]).slowly(Siblings::Alike);
+        room.take(&chain);
         let message = format!("created ImagePullJob {name} for {image}");
         plan.act(chain.telling(event::CREATED_CHILD_PULL_JOB, message, event::CHILD_PULL_JOB_FAILED));
     }

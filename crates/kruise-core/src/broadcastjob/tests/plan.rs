@@ -36,6 +36,17 @@ fn bj_19_bj_20_as_many_pods_as_parallelism_has_room_for_by_name_of_the_node() {
     assert!(deleted(&lowered).is_empty(), "nothing is killed");
 }
 
+/// BJ-19: any number of nodes may lack a pod; a plan creates a bounded part of them, and fewer of a large template.
+#[test]
+fn bj_19_many_missing_pods_are_created_in_bounded_plans() {
+    assert_eq!(created(&job(1_200).plan()).len(), crate::plan::CREATIONS_MAX);
+
+    let large = job(60).spec("template/metadata/annotations", json!({"large": "x".repeat(1 << 20)}));
+    let plan = large.plan();
+    let bytes: usize = plan.writes().map(crate::chain::Write::created_bytes).sum();
+    assert!((10..20).contains(&created(&plan).len()) && bytes < 20 << 20, "{bytes} bytes");
+}
+
 #[test]
 fn broadcastjob_b11_bad_parallelism_touches_nothing_and_says_so() {
     let plan = job(2).spec("parallelism", json!("many")).pods([pod("n1")]).plan();

@@ -69,6 +69,21 @@ fn lj_2_lj_5_each_image_gets_a_job_of_the_template() {
     };
 }
 
+/// LJ-5: the bodies of one plan are bounded, however large the template; the next plans go on.
+#[test]
+fn lj_5_large_templates_are_created_a_few_at_a_time() {
+    let names: Vec<String> = (0..40).map(|number| format!("nginx:{number}")).collect();
+    let mut one = list("l", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    one["spec"]["pullSecrets"] = json!(["x".repeat(1 << 20)]);
+    let mut cluster = cluster(&[]).with(&one);
+
+    let bytes: usize = cluster.plan_list("l").writes().map(crate::chain::Write::created_bytes).sum();
+    settle(&mut cluster);
+
+    assert!(bytes < 20 << 20, "{bytes} bytes in one plan");
+    assert_eq!(images(&cluster).len(), 40);
+}
+
 fn cluster_of_one() -> Cluster {
     cluster(&[]).with(&list("l", &["nginx:1"]))
 }
