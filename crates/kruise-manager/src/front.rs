@@ -138,7 +138,8 @@ fn readiness(
         port: flags.webhook.webhook_port,
         serving: started.serving.clone(),
     });
-    Readiness { caches: Arc::clone(&shared.caches), state, own, life, remarks: Vec::new() }
+    let (caches, metrics) = (Arc::clone(&shared.caches), Arc::clone(&shared.metrics));
+    Readiness { caches, state, own, life, remarks: Vec::new(), metrics }
 }
 
 async fn serve(flags: &Flags, shared: &Shared, readiness: Readiness) -> anyhow::Result<Vec<JoinHandle<()>>> {

@@ -35,6 +35,8 @@ pub struct Readiness {
     pub life: watch::Receiver<Life>,
     /// What an operator should know although nothing keeps us from working.
     pub remarks: Vec<String>,
+    /// Knows how widely pods are selected.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Readiness {
@@ -63,8 +65,20 @@ impl Readiness {
         } else {
             format!("ok; not installed: {}", absent.join(", "))
         };
-        std::iter::once(ok).chain(self.remarks.iter().cloned()).collect::<Vec<_>>().join("\n")
+        let wide = self.metrics.wide_pod_webhooks();
+        let wide = wide.iter().map(|(webhook, width)| {
+            format!(
+                "webhook {webhook} selects {}: too many objects select pods to be told apart",
+                pods_of(width)
+            )
+        });
+        let remarks = self.remarks.iter().cloned().chain(wide);
+        std::iter::once(ok).chain(remarks).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn pods_of(width: &str) -> &'static str {
+    if width == "namespaces" { "all pods of some namespaces" } else { "all pods" }
 }
 
 /// Serves `/healthz` and `/readyz` until aborted. All of the process runs on one thread: that `/healthz` answers means
@@ -116,7 +130,8 @@ mod tests {
     }
 
     fn ready(life: watch::Receiver<Life>) -> Readiness {
-        Readiness { caches: Arc::new(Caches::default()), state: None, own: None, life, remarks: Vec::new() }
+        let (caches, metrics) = (Arc::new(Caches::default()), Arc::new(Metrics::default()));
+        Readiness { caches, state: None, own: None, life, remarks: Vec::new(), metrics }
     }
 
     /// install/F14: what was ignored is said, and keeps nobody away.
@@ -130,6 +145,25 @@ mod tests {
         for path in ["/readyz", "/readyz?verbose"] {
             assert_eq!(ask(&router, path).await, told, "{path}");
         }
+    }
+
+    /// The selection of pods is wider than needed: said as long as it is so, and no reason not to be ready.
+    #[tokio::test]
+    async fn wide_selection_of_pods_is_told_while_it_lasts() {
+        let (_life, lives) = watch::channel(Life::Running);
+        let readiness = ready(lives);
+        let (router, metrics) = (health(readiness.clone()), readiness.metrics);
+        let mut told = Vec::new();
+        for width in ["exact", "namespaces", "everything", "exact"] {
+            metrics.pod_webhook_width("mpod.kb.io", width);
+            told.push(ask(&router, "/readyz").await);
+        }
+
+        let wide = |pods: &str| {
+            format!("ok\nwebhook mpod.kb.io selects {pods}: too many objects select pods to be told apart")
+        };
+        let texts = ["ok".to_owned(), wide("all pods of some namespaces"), wide("all pods"), "ok".to_owned()];
+        assert_eq!(told, texts.map(|text| (StatusCode::OK, text)));
     }
 
     /// PL-B4, PL-B11, PL-B12: not ready says why, and stopping comes before everything else; alive all the time.

@@ -91,8 +91,14 @@ async fn server(certificate: &str) -> Fallible<()> {
     let webhooks = Webhooks::new(Arc::new(Metrics::default()));
     let router = webhooks.admission(route).conversion("/convert", |object, _| Ok(object)).into_router();
     let (_life, life) = watch::channel(Life::Running);
-    let readiness =
-        Readiness { caches: Arc::new(Caches::default()), state: None, own: None, life, remarks: Vec::new() };
+    let readiness = Readiness {
+        caches: Arc::new(Caches::default()),
+        state: None,
+        own: None,
+        life,
+        remarks: Vec::new(),
+        metrics: Arc::default(),
+    };
     let (webhook, health) =
         (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
     println!("{} {}", webhook.local_addr()?.port(), health.local_addr()?.port());

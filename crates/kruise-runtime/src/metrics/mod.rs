@@ -11,6 +11,7 @@ mod requests;
 mod tests;
 mod webhooks;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 /// The name of the lease in the label that client libraries of the original give it.
 const LEASE: &str = "kruise-manager";
 
-/// How widely pods can be selected.
+/// How widely pods can be selected, the usual first.
 const WIDTHS: [&str; 3] = ["exact", "namespaces", "everything"];
 
 /// All metrics of the process.
@@ -46,6 +47,8 @@ pub struct Metrics {
     certificate_errors: IntCounter,
     ignored_gates: IntGauge,
     pod_webhook_width: IntGaugeVec,
+    /// Entries that are not selected for exactly, with their width.
+    wide_pod_webhooks: Mutex<BTreeMap<String, &'static str>>,
     is_leader: IntGauge,
     master_status: IntGaugeVec,
 }
@@ -75,6 +78,7 @@ impl Default for Metrics {
             certificate_errors: catalog::CERTIFICATE_ERRORS.counter(&registry),
             ignored_gates: catalog::IGNORED_GATES.gauge(&registry),
             pod_webhook_width: catalog::POD_WEBHOOK_WIDTH.gauges(&registry),
+            wide_pod_webhooks: Mutex::default(),
             is_leader: catalog::IS_LEADER.gauge(&registry),
             master_status: catalog::MASTER_STATUS.gauges(&registry),
             registry,
@@ -122,7 +126,17 @@ impl Metrics {
             }
             gauge.set(i64::from(one == width));
         }
+        let mut wide = lock(&self.wide_pod_webhooks);
+        match WIDTHS.into_iter().skip(1).find(|one| *one == width) {
+            Some(width) => drop(wide.insert(webhook.to_owned(), width)),
+            None => drop(wide.remove(webhook)),
+        }
         is_new
+    }
+
+    /// Entries that this replica has made select more pods than need it, with how widely.
+    pub fn wide_pod_webhooks(&self) -> BTreeMap<String, &'static str> {
+        lock(&self.wide_pod_webhooks).clone()
     }
 
     /// Shows a path before its first request, so that a rate can be computed from the first one on.

@@ -14,13 +14,17 @@ fn place() -> Place {
     Place { own_namespace: "kruise-system".to_owned(), conditions: Conditions::Known }
 }
 
-fn needed(gates: Gates) -> Wanted {
-    let writer = Writer {
+fn writer() -> Writer {
+    Writer {
         client: nobody(),
         steps: Arc::new(pods::steps()),
         place: place(),
         metrics: Arc::new(Metrics::default()),
-    };
+    }
+}
+
+fn needed(gates: Gates) -> Wanted {
+    let writer = writer();
     Selecting { stores: Arc::new(Stores::new(&gates)), gates, writer }.needed()
 }
 
@@ -71,6 +75,27 @@ async fn without_gate_and_objects_only_pods_that_ask_for_an_order_are_needed() {
     let all = Gates::default().with(Gate::KruisePodReadinessGate);
     assert!(needed(all.clone())[&Entry::Mutating].contains(&Concern::Everybody));
     assert_eq!(needed(all.without(Gate::PodWebhook)), nothing);
+}
+
+/// 16.2: when objects are too many to be told apart, all pods of their namespaces are selected, and the replica says so until they fit
+/// again.
+#[tokio::test]
+async fn selection_that_does_not_fit_is_wider_and_is_told() {
+    let writer = writer();
+    let told = |count: usize| {
+        let concerns = (0..count).map(|number| owned(&format!("{}-{number}", "x".repeat(50))));
+        let (needed, expired) = (wanted(concerns), Expired::new());
+        let outcome = apply(&configuration(), Change::Lead { needed: &needed, expired: &expired });
+        writer.tell(&outcome.widths);
+        (outcome.write.expect("something to write"), writer.metrics.wide_pod_webhooks())
+    };
+
+    let (wide, of_many) = told(1_000);
+    let (_, of_few) = told(3);
+
+    assert_eq!(expression(&wide), "request.namespace in ['shop']");
+    assert_eq!(of_many, BTreeMap::from([("mpod.kb.io".to_owned(), "namespaces")]));
+    assert_eq!(of_few, BTreeMap::new());
 }
 
 /// 16.1: the leader narrows; a replica that is asked about an object widens; what others require stays.

@@ -72,7 +72,8 @@ impl Writer {
         Err(anyhow::anyhow!("{path}: others keep changing it"))
     }
 
-    fn tell(&self, widths: &BTreeMap<Entry, Width>) {
+    /// Says how widely pods are selected: in the log when that is new, in the metrics and on `/readyz` while it lasts.
+    pub(super) fn tell(&self, widths: &BTreeMap<Entry, Width>) {
         for (entry, width) in widths {
             let is_new = self.metrics.pod_webhook_width(entry.name(), width.text());
             if is_new && *width > Width::Exact {
