@@ -38,7 +38,8 @@ pub(crate) fn program(package: &'static str) -> Result<PathBuf, TestbedError> {
 fn build(package: &str) -> Result<PathBuf, TestbedError> {
     let own = std::env::current_exe().map_err(TestbedError::io("finding the running program"))?;
     let status = command()
-        .args(["build", "--quiet", "--package", package, "--bin", package])
+        // The features of the whole workspace, as the tests were built with: else everything is built anew.
+        .args(["build", "--quiet", "--workspace", "--bin", package])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .map_err(TestbedError::io(format!("starting cargo to build {package}")))?;
@@ -47,7 +48,7 @@ fn build(package: &str) -> Result<PathBuf, TestbedError> {
     match profile {
         Some(dir) if status.success() => Ok(dir.join(package)),
         Some(_) | None => Err(TestbedError::Unfit(format!(
-            "the program {package} was not found beside the tests: run `cargo build -p {package}`"
+            "the program {package} was not found beside the tests: run `cargo build --workspace --bin {package}`"
         ))),
     }
 }

@@ -9,6 +9,7 @@ mod generated;
 mod literals;
 mod paths;
 mod play;
+mod programs;
 mod rules;
 mod test;
 mod wire;

@@ -42,7 +42,7 @@ pub struct Bench {
 /// Builds the manager and the testbed, then becomes `kruise-testbed up`.
 pub fn run(arguments: &Run) -> anyhow::Result<()> {
     say("building the manager and the testbed");
-    must(cargo().args(["build", "--package", "kruise-manager", "--package", "kruise-testbed"]))?;
+    must(cargo().args(["build", "--workspace", "--bin", "kruise-manager", "--bin", "kruise-testbed"]))?;
     let mut testbed = Command::new(program("debug", "kruise-testbed"));
     testbed.arg("up").arg("--manager").arg(program("debug", "kruise-manager"));
     match arguments.cluster {
@@ -70,7 +70,7 @@ pub fn demo() -> anyhow::Result<()> {
         kubeconfig().is_file(),
         "no cluster is running: start one with `make run` in another terminal"
     );
-    must(cargo().args(["build", "--quiet", "--package", "kruise-testbed"]))?;
+    must(cargo().args(["build", "--quiet", "--workspace", "--bin", "kruise-testbed"]))?;
     let mut testbed = Command::new(program("debug", "kruise-testbed"));
     testbed.arg("demo").arg("--kubeconfig").arg(kubeconfig()).arg("--root").arg(root());
     Err(anyhow::anyhow!("starting {testbed:?}: {}", testbed.exec()))

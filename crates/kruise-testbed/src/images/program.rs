@@ -11,6 +11,10 @@ pub struct Program {
     pub profile: &'static str,
 }
 
+/// The programs of one image are built in one go, as the Dockerfile does: on its own, each would be built with other features of its
+/// dependencies, to other bytes, and everything they share twice.
+const OF_ONE_IMAGE: [&str; 2] = ["kruise-manager", "kruise-daemon"];
+
 /// The manager as it ships.
 pub const MANAGER: Program = Program { package: "kruise-manager", profile: "release" };
 
@@ -46,8 +50,14 @@ pub fn build_in(program: Program, workspace: &Path) -> Result<PathBuf, TestbedEr
         format!("--remap-path-prefix={}=/src", workspace.display()),
         format!("--remap-path-prefix={home}=/cargo"),
     ];
+    let packages = if OF_ONE_IMAGE.contains(&program.package) {
+        &OF_ONE_IMAGE[..]
+    } else {
+        std::slice::from_ref(&program.package)
+    };
     let output = cargo::command()
-        .args(["build", "--quiet", "--locked", "--package", program.package, "--profile", program.profile])
+        .args(["build", "--quiet", "--locked", "--profile", program.profile])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .args(["--target", &triple])
         .arg("--target-dir")
         .arg(&target)
