@@ -16,7 +16,7 @@ use crate::cluster::node::Node;
 use crate::fixtures::{self, t0};
 use crate::gates::Gates;
 use crate::inplace::Resize;
-use crate::lookup::{Lookup, Memory};
+use crate::lookup::{Lookup, Memory, Source};
 use crate::plan::Plan;
 use crate::pod::{Assign, PodView};
 use crate::turn::{Setup, Turn};
@@ -122,6 +122,10 @@ impl Job {
     }
 
     pub fn view(&self) -> View {
+        self.view_of(&self.memory())
+    }
+
+    pub fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for node in &self.nodes {
             memory.put(Arc::new(serde_json::from_value::<Node>(node.clone()).unwrap()));
@@ -129,8 +133,12 @@ impl Job {
         for pod in &self.pods {
             memory.put(Arc::new(serde_json::from_value::<PodView>(pod.clone()).unwrap()));
         }
+        memory
+    }
+
+    pub fn view_of(&self, source: &dyn Source) -> View {
         let (setup, turn) = (setup(), Turn::first(t0(), 7));
-        let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
+        let from = Sources { lookup: Lookup::new(source), setup: &setup, turn: &turn };
         View::assemble(&BroadcastJob::read(&self.object), self.assign, from)
     }
 

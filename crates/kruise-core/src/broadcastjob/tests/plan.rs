@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixtures::at;
+use crate::fixtures::sources::Backwards;
 use crate::reason::Reason;
 
 /// broadcastjob/B3, broadcastjob/B10: counts are of pods that are there, not of writes that are planned.
@@ -34,6 +35,28 @@ fn bj_19_bj_20_as_many_pods_as_parallelism_has_room_for_by_name_of_the_node() {
     let lowered = two.pods([pod("n1"), pod("n2"), pod("n3")]).plan();
     assert_eq!((served(&lowered).len(), events(&lowered)), (0, vec!["TooManyActivePods"]));
     assert!(deleted(&lowered).is_empty(), "nothing is killed");
+}
+
+/// broadcastjob/B18: whatever order the cache has, nodes are served by name.
+#[test]
+fn broadcastjob_b18_nodes_are_served_by_name() {
+    let job = job(4).spec("parallelism", json!(2)).pods([succeeded("n2")]);
+
+    let plan = plan(&job.view_of(&Backwards(job.memory())), t0());
+
+    assert_eq!(served(&plan), ["n1", "n3"]);
+}
+
+/// broadcastjob/B2: the status is a patch of what changed, without the version that was read. A label that somebody writes meanwhile is no
+/// conflict, and no result is lost to it.
+#[test]
+fn broadcastjob_b2_status_does_not_depend_on_the_version_that_was_read() {
+    let plan = job(1).pods([succeeded("n1")]).plan();
+
+    let patch = merged(plan.status.as_ref().unwrap());
+
+    assert_eq!(patch["metadata"], json!({"uid": "j"}));
+    assert_eq!(patch["status"]["phase"], "completed");
 }
 
 #[test]

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::chain::{Act, Part, Patch};
+use crate::fixtures::sources::Indexed;
 use crate::fixtures::{self, t0};
 use crate::gates::Gates;
 use crate::inplace::Resize;
-use crate::lookup::{Lookup, Memory};
+use crate::lookup::{Lookup, Memory, Slim};
 use crate::plan::Plan;
 use crate::pod::PodView;
 use crate::turn::{Setup, Turn};
@@ -121,15 +122,20 @@ impl Job {
     }
 
     pub fn plan_at(&self, now: Timestamp) -> Plan {
+        // ephemeraljob/E14: no plan looks at all pods, or at all jobs.
+        let (source, turn) = (Indexed(self.memory()), Turn::first(now, 7));
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
+        let from = Sources { lookup: Lookup::new(&source), setup: &setup, turn: &turn };
+        plan(&View::assemble(&self.read(), from), now)
+    }
+
+    fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for pod in &self.pods {
             memory.put(Arc::new(serde_json::from_value::<PodView>(pod.clone()).unwrap()));
         }
-        let setup =
-            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
-        let turn = Turn::first(now, 7);
-        let from = Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn };
-        plan(&View::assemble(&self.read(), from), now)
+        memory
     }
 }
 

@@ -34,7 +34,7 @@ fn ej_6_finalizer_is_added_to_the_version_that_was_seen() {
 
 /// EJ-7, E5, scenario 16: also without any optional field.
 #[test]
-fn ej_7_e5_finished_job_goes_when_its_time_is_over() {
+fn ej_7_ephemeraljob_e5_finished_job_goes_when_its_time_is_over() {
     let over = job().status("completionTime", json!("2026-06-01T12:00:00Z")).pods([pod("a")]);
     let plan = over.plan_at(later(1_799));
     assert_eq!(
@@ -167,9 +167,39 @@ fn ej_16_failed_pods_are_told_in_a_condition() {
     assert_eq!(touched(&plan), ["b"], "the others go on");
 }
 
-/// EJ-17, E12, E16: the deadline ends the job, says that containers run on, and nothing is injected in that plan.
+/// EJ-11: containers first, then the status, which is the only write of a paused job; with a deadline, it is looked at again then.
 #[test]
-fn ej_17_e12_e16_deadline() {
+fn ej_11_injection_comes_before_the_status_and_a_paused_job_writes_only_that() {
+    let late = || job().spec("activeDeadlineSeconds", json!(20)).pods([pod("a")]);
+    let parts = |plan: &Plan| plan.writes().map(|write| write.part).collect::<Vec<_>>();
+
+    let plan = late().plan();
+    let paused = late().spec("paused", json!(true)).plan();
+
+    assert_eq!(parts(&plan), [Part::EphemeralContainers, Part::Status]);
+    assert_eq!(plan.revisit_at, Some(later(20)));
+    assert_eq!(parts(&paused), [Part::Status]);
+}
+
+/// ephemeraljob/E10: start and counts are in the plan that injects, and no chain holds them back: the deadline counts from the first
+/// try, however often the server refuses.
+#[test]
+fn ephemeraljob_e10_status_does_not_depend_on_the_injection() {
+    let first = job().status("startTime", Value::Null).spec("activeDeadlineSeconds", json!(20));
+    let first = first.pods([own("a", &ended(0)), pod("b")]);
+
+    let plan = first.plan();
+
+    assert_eq!(touched(&plan), ["b"]);
+    assert_eq!(written(&plan)["startTime"], "2026-06-01T12:00:00Z");
+    assert_eq!(written(&plan)["succeeded"], 1);
+    let refused = first.after(&plan).plan_at(later(20));
+    assert_eq!(reason(&refused, "JobFailed"), "DeadlineExceeded");
+}
+
+/// EJ-17, ephemeraljob/E12, ephemeraljob/E16: the deadline ends the job, says that containers run on, and nothing is injected in that plan.
+#[test]
+fn ej_17_ephemeraljob_e12_ephemeraljob_e16_deadline() {
     let job = job().spec("activeDeadlineSeconds", json!(20)).pods([own("a", &runs()), pod("b")]);
     let job = job.spec("parallelism", json!(5));
     let before = job.plan_at(later(19));
@@ -189,7 +219,7 @@ fn ej_17_e12_e16_deadline() {
 }
 
 #[test]
-fn ej_18_e11_empty_template_is_an_error_with_and_without_pods() {
+fn ej_18_ephemeraljob_e11_empty_template_is_an_error_with_and_without_pods() {
     for pods in [vec![], vec![pod("a")]] {
         let plan = job().names(&[]).pods(pods).plan();
         assert_eq!(
@@ -227,7 +257,7 @@ fn ej_19_ej_22_one_patch_with_all_containers_signed_by_the_job() {
 
 /// EJ-20, E3: what is injected and has not ended holds a slot, whatever the kubelet says about it yet.
 #[test]
-fn ej_20_e3_slots_are_what_is_injected_and_unfinished() {
+fn ej_20_ephemeraljob_e3_slots_are_what_is_injected_and_unfinished() {
     let all = || {
         [
             own("a", &runs()),
@@ -308,7 +338,19 @@ fn ej_24_ej_25_freed_slots_new_pods_and_new_names() {
     assert_eq!(injected(&renamed), [("a".to_owned(), vec!["other".to_owned()])]);
 }
 
-/// EJ-2, E14: only what can change a plan wakes a job.
+/// ephemeraljob/E14: jobs and pods are found by their namespace, and the selector was read when the job arrived.
+#[test]
+fn ephemeraljob_e14_jobs_are_indexed_and_their_selectors_ready() {
+    let mut places = Vec::new();
+    job().read().index(&mut |index, value| places.push((index, value.to_owned())));
+
+    assert!(places.contains(&(crate::pod::NAMESPACE, "n".to_owned())), "{places:?}");
+    let (job, web, db) = (job().read(), pod("a").view(), pod("a").label("app", "db").view());
+    assert!(job.spec.as_ref().unwrap().selector.is_some());
+    assert!(job.selects(&web) && !job.selects(&db));
+}
+
+/// EJ-2: only what can change a plan wakes a job.
 #[test]
 fn ej_2_wake_ups() {
     let view = |pod: fixtures::Pod| pod.view();
