@@ -7,6 +7,7 @@ use crate::admission::Request;
 use crate::admission::fixtures::Surroundings;
 use crate::gates::{Gate, Gates};
 use crate::golden;
+use crate::revision::{canonical, gojson};
 use crate::sidecarset::data::{Data, Hashes};
 use crate::sidecarset::{SidecarSet, admission};
 
@@ -45,6 +46,74 @@ fn ss_6_init_containers_are_hashed_only_with_a_native_one() {
     let native = |image: &str| json!([{"name": "x", "image": image}, {"name": "n", "image": "i", "restartPolicy": "Always"}]);
     assert_ne!(with(native("1")), with(native("2")));
     assert_ne!(with(json!(null)), with(native("1")));
+}
+
+/// SS-9: the same hash, of the same containers without any image, native ones included.
+#[test]
+fn ss_9_hash_without_image_is_the_hash_without_any_image() {
+    let spec = |image: &str, command: &str| {
+        json!({
+            "containers": [{"name": "a", "image": image, "command": [command]}],
+            "initContainers": [{"name": "n", "image": image, "restartPolicy": "Always"}],
+        })
+    };
+    let mut bare = spec("i", "run");
+    for list in ["containers", "initContainers"] {
+        bare[list][0].as_object_mut().unwrap().remove("image");
+    }
+    let of = |one: &Value| Hashes::of(one).unwrap();
+
+    assert_eq!(of(&spec("i", "run")).without_image, of(&bare).whole);
+    assert_eq!(of(&spec("i", "run")).without_image, of(&spec("j", "run")).without_image);
+    assert_ne!(of(&spec("i", "run")).whole, of(&spec("j", "run")).whole);
+    assert_ne!(of(&spec("i", "run")).without_image, of(&spec("i", "stop")).without_image);
+}
+
+/// SS-10, SS-11: every field of a container in the order of the Go types.
+const IN_ORDER: &str = concat!(
+    r#"{"name":"a","image":"i","command":["c"],"args":["d"],"workingDir":"/w","#,
+    r#""ports":[{"name":"p","hostPort":1,"containerPort":2,"protocol":"TCP","hostIP":"::1"}],"#,
+    r#""envFrom":[{"prefix":"P","configMapRef":{"name":"m","optional":true},"secretRef":{"name":"s","optional":true}}],"#,
+    r#""env":[{"name":"E","value":"v","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"metadata.name"},"#,
+    r#""resourceFieldRef":{"containerName":"a","resource":"limits.cpu","divisor":"1"},"#,
+    r#""configMapKeyRef":{"name":"m","key":"k","optional":true},"secretKeyRef":{"name":"s","key":"k","optional":true}}}],"#,
+    r#""resources":{"limits":{"cpu":"1"},"requests":{"cpu":"1"},"claims":[{"name":"c","request":"r"}]},"#,
+    r#""resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}],"restartPolicy":"Always","#,
+    r#""volumeMounts":[{"name":"v","readOnly":true,"recursiveReadOnly":"Enabled","mountPath":"/v","subPath":"s","mountPropagation":"None","subPathExpr":"e"}],"#,
+    r#""volumeDevices":[{"name":"v","devicePath":"/d"}],"#,
+    r#""livenessProbe":{"exec":{"command":["c"]},"httpGet":{"path":"/","port":1,"host":"h","scheme":"HTTP","httpHeaders":[{"name":"n","value":"v"}]},"#,
+    r#""tcpSocket":{"port":1,"host":"h"},"grpc":{"port":1,"service":"s"},"initialDelaySeconds":1,"timeoutSeconds":1,"periodSeconds":1,"successThreshold":1,"failureThreshold":1,"terminationGracePeriodSeconds":1},"#,
+    r#""readinessProbe":{"tcpSocket":{"port":1}},"startupProbe":{"tcpSocket":{"port":1}},"#,
+    r#""lifecycle":{"postStart":{"exec":{"command":["c"]},"httpGet":{"port":1},"tcpSocket":{"port":1},"sleep":{"seconds":1}},"preStop":{"exec":{"command":["c"]}}},"#,
+    r#""terminationMessagePath":"/t","terminationMessagePolicy":"File","imagePullPolicy":"Always","#,
+    r#""securityContext":{"capabilities":{"add":["A"],"drop":["D"]},"privileged":true,"seLinuxOptions":{"user":"u","role":"r","type":"t","level":"l"},"#,
+    r#""windowsOptions":{"gmsaCredentialSpecName":"n","gmsaCredentialSpec":"s","runAsUserName":"u","hostProcess":true},"#,
+    r#""runAsUser":1,"runAsGroup":1,"runAsNonRoot":true,"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":true,"procMount":"Default","#,
+    r#""seccompProfile":{"type":"Localhost","localhostProfile":"p"},"appArmorProfile":{"type":"Localhost","localhostProfile":"p"}},"#,
+    r#""stdin":true,"stdinOnce":true,"tty":true,"podInjectPolicy":"AfterAppContainer","#,
+    r#""upgradeStrategy":{"upgradeType":"HotUpgrade","hotUpgradeEmptyImage":"e"},"shareVolumePolicy":{"type":"enabled"},"shareVolumeDevicePolicy":{"type":"enabled"},"#,
+    r#""transferEnv":[{"sourceContainerName":"m","sourceContainerNameFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"f"}},"envName":"E","envNames":["F"]}],"#,
+    r#""resourcesPolicy":{"targetContainersMode":"sum","targetContainersNameRegex":".*","#,
+    r#""resourcesExpr":{"limits":{"cpu":"1","memory":"2"},"requests":{"cpu":"1","memory":"2"}}}}"#,
+);
+
+fn backwards(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            Value::Object(map.into_iter().rev().map(|(key, one)| (key, backwards(one))).collect())
+        }
+        Value::Array(list) => Value::Array(list.into_iter().map(backwards).collect()),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
+    }
+}
+
+/// SS-10, SS-11: whatever order a user writes, the hashed bytes have one.
+#[test]
+fn ss_10_ss_11_fields_are_hashed_in_the_order_of_their_types() {
+    let written = backwards(serde_json::from_str(IN_ORDER).unwrap());
+    assert_ne!(written.to_string(), IN_ORDER);
+
+    assert_eq!(gojson::in_order(&canonical("SidecarContainer", &written).unwrap()), IN_ORDER);
 }
 
 /// SS-7: spelling and fields of newer releases do not change a hash.

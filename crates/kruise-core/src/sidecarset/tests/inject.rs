@@ -32,6 +32,22 @@ fn ss_25_pod_that_no_set_selects_stays_as_it_is() {
     assert!(World::of(&[&set("s", json!({}))]).ask(&pod).patch.is_empty());
 }
 
+/// SS-19: what goes wrong denies the pod with 500 and changes nothing; what goes well is one patch, or none.
+#[test]
+fn ss_19_errors_deny_with_500_and_no_change_is_no_patch() {
+    let by_label = set("s", json!({"namespaceSelector": {"matchLabels": {"team": "a"}}}));
+    let (lost, _) = pinned(json!({"revisionName": "s-gone"}), json!({}));
+    for world in [World::of(&[&by_label]), lost] {
+        let answer = world.ask(&new_pod(json!({})));
+        assert_eq!((answer.code(), answer.patch.len()), (500, 0), "{answer:?}");
+    }
+    let world = World::of(&[&set("s", json!({}))]);
+    let answer = world.ask(&new_pod(json!({})));
+    assert_eq!((answer.code(), answer.patch.is_empty()), (200, false));
+    let stranger = world.ask(&new_pod(json!({"metadata": {"labels": {"app": "other"}}})));
+    assert_eq!((stranger.code(), stranger.patch.len()), (200, 0));
+}
+
 /// SS-21, SS-42.
 #[test]
 fn ss_21_ss_42_pods_that_are_over_and_updates_get_nothing() {

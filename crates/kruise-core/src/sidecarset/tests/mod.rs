@@ -17,6 +17,7 @@ use crate::admission::fixtures::Surroundings;
 use crate::admission::{Answer, Request};
 use crate::chain::Op;
 use crate::cluster::namespace::Namespace;
+use crate::fixtures::sources::Indexed;
 use crate::fixtures::t0;
 use crate::gates::Gates;
 use crate::inplace::Resize;
@@ -202,8 +203,17 @@ impl Case {
     }
 
     pub fn view(&self) -> View {
-        let mut memory = Memory::default();
         let set = SidecarSet::read(&self.set);
+        let setup =
+            Setup { gates: self.gates.clone(), resize: Resize::Endpoint, namespace: NAMESPACE.into() };
+        let turn = Turn::first(t0(), 1);
+        // sidecarset/B21: no plan looks at all pods or at all revisions.
+        let source = Indexed(self.memory());
+        View::assemble(&set, Sources { lookup: Lookup::new(&source), setup: &setup, turn: &turn })
+    }
+
+    fn memory(&self) -> Memory {
+        let mut memory = Memory::default();
         memory.put(Arc::new(SidecarSet::read(&self.set)));
         for other in &self.others {
             memory.put(Arc::new(SidecarSet::read(other)));
@@ -217,10 +227,7 @@ impl Case {
         for namespace in &self.namespaces {
             memory.put(Arc::new(serde_json::from_value::<Namespace>(namespace.clone()).unwrap()));
         }
-        let setup =
-            Setup { gates: self.gates.clone(), resize: Resize::Endpoint, namespace: NAMESPACE.into() };
-        let turn = Turn::first(t0(), 1);
-        View::assemble(&set, Sources { lookup: Lookup::new(&memory), setup: &setup, turn: &turn })
+        memory
     }
 
     pub fn plan(&self) -> Plan {

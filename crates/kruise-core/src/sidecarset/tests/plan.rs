@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Case, new_pod, run, set};
-use crate::chain::{Act, Patch, Purpose};
+use crate::chain::{Act, Pace, Patch, Purpose};
 use crate::gates::{Gate, Gates};
 use crate::plan::Plan;
+use crate::sidecarset::census::Member;
 
 fn touched(plan: &Plan) -> Vec<String> {
     let chains = plan.chains.iter().filter(|chain| chain.purpose == Purpose::UpdateInPlace);
@@ -109,6 +110,113 @@ fn ss_53_paused_and_not_update_leave_pods_alone() {
         assert_eq!(case.status(), [2, 0, 2, 0]);
         assert_eq!(why(&case.plan(), "p0"), reason);
     }
+}
+
+/// SS-54: by the label of its name, in the namespace of the manager, its own or without an owner; the oldest first.
+#[test]
+fn ss_54_revisions_of_the_set_are_found_and_sorted() {
+    let mut case = Case::of(set("s", json!({})), 0);
+    let first = case.revisions[0].clone();
+    let mut add = |name: &str, number: i64, created: &str, more: Value| {
+        let mut one = first.clone();
+        super::merge(
+            &mut one,
+            json!({"metadata": {"name": name, "uid": name, "creationTimestamp": created}, "revision": number}),
+        );
+        super::merge(&mut one, more);
+        case.revisions.push(one);
+    };
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z");
+    add("s-b", 5, late, json!({}));
+    add("s-c", 5, early, json!({}));
+    add("s-a", 5, late, json!({}));
+    add("s-orphan", 4, late, json!({"metadata": {"ownerReferences": []}}));
+    add(
+        "s-foreign",
+        6,
+        late,
+        json!({"metadata": {"ownerReferences": [{"uid": "another", "controller": true}]}}),
+    );
+    add("s-elsewhere", 7, late, json!({"metadata": {"namespace": "shop"}}));
+    add("t-other", 8, late, json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "t"}}}));
+
+    let names: Vec<String> = case.view().revisions.iter().map(|one| one.name.to_string()).collect();
+
+    let own = first["metadata"]["name"].as_str().unwrap();
+    assert_eq!(names, [own, "s-orphan", "s-c", "s-a", "s-b"]);
+}
+
+/// SS-61: running, ready, not going, and of a hot sidecar the twin that does not work is empty.
+#[test]
+fn ss_61_pod_is_ready_when_it_serves_and_its_idle_twins_are_empty() {
+    let is_ready = |case: &Case, more: Value| {
+        let (view, mut pod) = (case.view(), case.pods[0].clone());
+        super::merge(&mut pod, more);
+        let pod = serde_json::from_value(pod).unwrap();
+        Member::of(&pod, &view, &view.spec.as_ref().unwrap().sidecars).is_ready
+    };
+    let case = Case::of(hot(), 1);
+    let (first, second) = (case.image(0, "mesh-1"), case.image(0, "mesh-2"));
+    assert_eq!((first.as_str(), second.as_str()), ("mesh:1", "empty:1"));
+    let twin =
+        |image: &str| json!([{"name": "mesh-1", "image": "mesh:1"}, {"name": "mesh-2", "image": image}]);
+
+    assert!(is_ready(&case, json!({})));
+    assert!(!is_ready(&case, json!({"status": {"phase": "Pending"}})));
+    assert!(!is_ready(&case, json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})));
+    assert!(!is_ready(&case, json!({"metadata": {"deletionTimestamp": "2026-06-01T12:00:00Z"}})));
+    assert!(is_ready(&case, json!({"spec": {"containers": twin("empty:1")}})));
+    assert!(!is_ready(&case, json!({"spec": {"containers": twin("empty:2")}})));
+}
+
+/// SS-83, sidecarset/B13: unlike with the original, pods are upgraded side by side, and one that fails ends only its own upgrade.
+#[test]
+fn ss_83_upgrades_do_not_depend_on_each_other() {
+    let mut case = Case::of(rolling(json!({"maxUnavailable": 3})), 3);
+    case.change("/containers/0/image", json!("side:2"));
+    let revision = case.plan();
+    case.apply(&revision);
+
+    let plan = case.plan();
+
+    assert_eq!(touched(&plan), ["p0", "p1", "p2"]);
+    let chains = plan.chains.iter().filter(|chain| chain.purpose == Purpose::UpdateInPlace);
+    for chain in chains {
+        assert_eq!((chain.pace, chain.failed), (Pace::Free, Some("FailedUpgrade")));
+    }
+}
+
+/// sidecarset/B10: the partition counts waiting pods only, and a pod that is not ready is upgraded beyond maxUnavailable, as with the
+/// original; every pod that stays old has its reason, and the condition counts those that will never move.
+#[test]
+fn sidecarset_b10_pods_that_stay_old_are_counted_with_their_reason() {
+    let strategy = json!({"partition": 1, "maxUnavailable": 1});
+    let env = |value: &str| json!([{"name": "A", "value": value}]);
+    let sidecar = json!({"name": "side", "image": "side:1", "env": env("1")});
+    let mut case = Case::of(set("s", json!({"containers": [sidecar], "updateStrategy": strategy})), 1);
+    case.change("/containers/0/env", env("2"));
+    case.settle();
+    case.add("p1", json!({}));
+    case.add("p2", json!({}));
+    case.change("/containers/0/image", json!("side:2"));
+    case.settle();
+
+    assert_eq!(case.status(), [3, 1, 3, 1], "one of two waiting pods, not two of three");
+    let plan = case.plan();
+    assert_eq!(why(&plan, "p0"), "NotUpgradable");
+    let kept: Vec<&str> = ["p1", "p2"].into_iter().filter(|pod| why(&plan, pod) == "Partition").collect();
+    assert_eq!(kept.len(), 1);
+    let conditions = case.set["status"]["conditions"].to_string();
+    assert!(conditions.contains("NotUpgradable") && conditions.contains("1 of 3 pods"), "{conditions}");
+
+    let mut down = Case::of(rolling(json!({"maxUnavailable": 1})), 3);
+    down.change("/containers/0/image", json!("side:2"));
+    let revision = down.plan();
+    down.apply(&revision);
+    for pod in &mut down.pods {
+        pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    }
+    assert_eq!(touched(&down.plan()).len(), 3);
 }
 
 /// SS-71, 8.1 no. 15.
