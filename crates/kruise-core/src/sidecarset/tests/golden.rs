@@ -114,6 +114,9 @@ fn ss_10_ss_11_fields_are_hashed_in_the_order_of_their_types() {
     assert_ne!(written.to_string(), IN_ORDER);
 
     assert_eq!(gojson::in_order(&canonical("SidecarContainer", &written).unwrap()), IN_ORDER);
+    let ordered: Value = serde_json::from_str(IN_ORDER).unwrap();
+    let hash = |container: &Value| Hashes::of(&json!({"containers": [container]})).unwrap();
+    assert_eq!(hash(&written), hash(&ordered));
 }
 
 /// SS-7: spelling and fields of newer releases do not change a hash.

@@ -135,7 +135,7 @@ fn ss_54_revisions_of_the_set_are_found_and_sorted() {
         "s-foreign",
         6,
         late,
-        json!({"metadata": {"ownerReferences": [{"uid": "another", "controller": true}]}}),
+        json!({"metadata": {"ownerReferences": [{"apiVersion": "apps.kruise.io/v1beta1", "uid": "another", "controller": true}]}}),
     );
     add("s-elsewhere", 7, late, json!({"metadata": {"namespace": "shop"}}));
     add("t-other", 8, late, json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "t"}}}));
