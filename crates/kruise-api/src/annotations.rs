@@ -96,6 +96,10 @@ pub const WORKLOADSPREAD_IGNORE_EXISTING_METADATA: &str =
 pub const RESOURCEDISTRIBUTION_HASH: &str = "kruise.io/resourcedistribution.resource.hashcode";
 /// Written by the ResourceDistribution controller on copies: name of the distribution; read by it and by people.
 pub const RESOURCEDISTRIBUTION_FROM: &str = "kruise.io/resourcedistribution.resource.from";
+/// Written by the ResourceDistribution controller on copies, ours: keys of the labels it distributed, with commas; read by it.
+pub const RESOURCEDISTRIBUTION_LABELS: &str = "kruise.io/resourcedistribution.resource.labels";
+/// Written by the ResourceDistribution controller on copies, ours: keys of the annotations it distributed, with commas; read by it.
+pub const RESOURCEDISTRIBUTION_ANNOTATIONS: &str = "kruise.io/resourcedistribution.resource.annotations";
 /// Written by old releases on copies; read by nobody, kept if present.
 pub const RESOURCEDISTRIBUTION_TIMESTAMP_LEGACY: &str =
     "kruise.io/resourcedistribution.resource.distributed.timestamp";

@@ -369,6 +369,16 @@ pub mod waiting {
     pub const NO_RESULT: &str = "NoResult";
     /// NodePodProbe: the node is not Ready yet.
     pub const NODE_NOT_READY: &str = "NodeNotReady";
+    /// ResourceDistribution: the namespace does not exist or is being deleted.
+    pub const NO_NAMESPACE: &str = "NoNamespace";
+    /// ResourceDistribution: an object that it does not control has the name of the copy.
+    pub const CONFLICT: &str = "Conflict";
+    /// ResourceDistribution: the copy differs and can never be changed.
+    pub const COPY_FIXED: &str = "CopyFixed";
+    /// ResourceDistribution: the copy could not be read.
+    pub const COPY_UNREAD: &str = "CopyUnread";
+    /// ResourceDistribution: other namespaces come first.
+    pub const NEXT_BATCH: &str = "NextBatch";
 }
 
 /// Message of the condition `SidecarTerminated`.

@@ -17,6 +17,15 @@ pub struct Description {
     pub version: &'static str,
     pub kind: &'static str,
     pub scope: Scope,
+    pub detail: Detail,
+}
+
+/// How much of its objects is watched. The same type in another detail is another resource, with a cache of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Detail {
+    Whole,
+    /// Only metadata: what the objects contain stays on the server until one is read by name.
+    Metadata,
 }
 
 /// Whether objects of a type live in namespaces.
@@ -36,6 +45,7 @@ macro_rules! resource {
             version: $version,
             kind: $kind,
             scope: $crate::Scope::$scope,
+            detail: $crate::resource::Detail::Whole,
         })
     };
 }
@@ -45,6 +55,10 @@ pub const CLAIMS: Resource =
     resource!("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", Namespaced);
 pub const CONFIG_MAPS: Resource = resource!("", "v1", "configmaps", "ConfigMap", Namespaced);
 pub const SECRETS: Resource = resource!("", "v1", "secrets", "Secret", Namespaced);
+/// ConfigMaps of all namespaces, without what they contain.
+pub const CONFIG_MAP_METADATA: Resource = Resource(&Description { detail: Detail::Metadata, ..*CONFIG_MAPS.0 });
+/// Secrets of all namespaces, without what they contain.
+pub const SECRET_METADATA: Resource = Resource(&Description { detail: Detail::Metadata, ..*SECRETS.0 });
 pub const EVENTS: Resource = resource!("", "v1", "events", "Event", Namespaced);
 pub const POD_TEMPLATES: Resource = resource!("", "v1", "podtemplates", "PodTemplate", Namespaced);
 pub const NODES: Resource = resource!("", "v1", "nodes", "Node", Cluster);
@@ -83,6 +97,10 @@ impl Resource {
 
     pub const fn scope(self) -> Scope {
         self.0.scope
+    }
+
+    pub const fn detail(self) -> Detail {
+        self.0.detail
     }
 
     /// As objects and owner references write it.
@@ -153,6 +171,13 @@ mod tests {
             (clonesets.qualified().as_str(), PODS.qualified().as_str()),
             ("clonesets.apps.kruise.io", "pods")
         );
+    }
+
+    #[test]
+    fn metadata_of_a_type_is_another_resource_at_the_same_place() {
+        assert_ne!(SECRETS, SECRET_METADATA);
+        assert_eq!(SECRETS.object("n", "a"), SECRET_METADATA.object("n", "a"));
+        assert_eq!((SECRETS.detail(), SECRET_METADATA.detail()), (Detail::Whole, Detail::Metadata));
     }
 
     #[test]

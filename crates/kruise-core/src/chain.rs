@@ -85,6 +85,8 @@ pub enum Siblings {
 pub enum Blame {
     Scale,
     Update,
+    /// What the chain is about is told by name: the next plan learns which ones failed, and why.
+    Item,
     /// It is retried and logged, but is no state of the object.
     None,
 }
@@ -252,6 +254,12 @@ impl Chain {
             done: None,
             failed: None,
         }
+    }
+
+    /// The next plan learns whether it failed, by what it is about.
+    #[must_use]
+    pub fn reported_by_item(self) -> Self {
+        Self { blame: Blame::Item, ..self }
     }
 
     /// Begun with a slow start.

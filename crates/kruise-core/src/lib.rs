@@ -42,6 +42,7 @@ pub mod predownload;
 pub mod random;
 pub mod readiness;
 pub mod reason;
+pub mod resourcedistribution;
 pub mod revision;
 pub mod rollout;
 pub mod sidecarset;

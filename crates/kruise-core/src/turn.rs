@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::chain::{Blame, Charge};
+use crate::chain::{Blame, Charge, Purpose};
 use crate::gates::Gates;
 use crate::inplace::Resize;
 use crate::object::{Item, ObjectRef};
@@ -16,12 +16,23 @@ pub struct Turn {
     pub now: Timestamp,
     /// Messages of what failed in the last plan of this object.
     pub failures: BTreeMap<Charge, String>,
+    /// What chains that are reported by item could not do when they were tried last.
+    pub failed: BTreeMap<Item, Failed>,
     /// What was denied an allowance when it was asked for last; it comes after the others (B10).
     pub denied: BTreeSet<Item>,
     /// For names: another one each time.
     pub seed: u64,
     /// The objects that the planner wanted to be read live, as JSON; `None` for one that does not exist.
     pub live: BTreeMap<ObjectRef, Option<String>>,
+    /// Those of them that could not be read, and why. Only of planners that go on without.
+    pub unread: BTreeMap<ObjectRef, String>,
+}
+
+/// A chain that was tried in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    pub purpose: Purpose,
+    pub message: String,
 }
 
 /// How the manager is set up, and what its API server can do.
@@ -43,7 +54,15 @@ pub struct Failures {
 impl Turn {
     /// Of an object that nothing is remembered of.
     pub fn first(now: Timestamp, seed: u64) -> Self {
-        Self { now, failures: BTreeMap::new(), denied: BTreeSet::new(), seed, live: BTreeMap::new() }
+        Self {
+            now,
+            failures: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            denied: BTreeSet::new(),
+            seed,
+            live: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        }
     }
 
     pub fn failures(&self) -> Failures {

@@ -29,7 +29,7 @@ pub struct Known<'a> {
 /// What only the API server can say, asked before the decision. See [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// What is wrong with the pod template.
+    /// What is wrong with the pod template, or with the object that is distributed.
     pub template: Vec<Fault>,
     /// Data of the administrator's ConfigMap; the error says why it could not be read.
     pub configuration: Result<BTreeMap<String, String>, String>,
@@ -51,6 +51,8 @@ pub enum Question {
     Pod,
     /// Whether it would take a pod of the containers and volumes of a SidecarSet, by a dry run.
     Sidecars,
+    /// Whether it would take the object of a ResourceDistribution, by a dry run.
+    Resource,
     /// That the caches know every SidecarSet that was stored before the request, and the namespace of the pod.
     SidecarSets,
 }

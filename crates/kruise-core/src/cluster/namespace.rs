@@ -1,4 +1,4 @@
-//! Namespaces: their labels, which select the pods in them.
+//! Namespaces: their labels, which select them and the pods in them, and their end.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,20 @@ use serde::Deserialize;
 use crate::cluster::meta::{Meta, identified_by};
 use crate::lookup::{Index, Slim};
 
+/// By each label, as `key=value`, and by its key alone.
+pub const BY_LABEL: Index = Index::Other("label");
+
 #[derive(Debug, Deserialize)]
 pub struct Namespace {
     metadata: Labelled,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    phase: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -25,6 +36,11 @@ struct Labelled {
 impl Namespace {
     pub fn name(&self) -> &str {
         &self.metadata.meta.name
+    }
+
+    /// Nothing can be created in it any more.
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.meta.deletion_timestamp.is_some() || self.status.phase == "Terminating"
     }
 
     pub fn labels(&self) -> &BTreeMap<String, String> {
@@ -43,5 +59,10 @@ impl Slim for Namespace {
 
     identified_by!(metadata.meta);
 
-    fn index(&self, _: &mut dyn FnMut(Index, &str)) {}
+    fn index(&self, put: &mut dyn FnMut(Index, &str)) {
+        for (key, value) in &self.metadata.labels {
+            put(BY_LABEL, key);
+            put(BY_LABEL, &format!("{key}={value}"));
+        }
+    }
 }

@@ -10,7 +10,7 @@ use kruise_core::predownload::PullJob;
 use kruise_core::revision::Known;
 use kruise_core::turn::{Setup, Turn};
 use kruise_core::workload::base::{Head, Sources};
-use kruise_runtime::cache::Slim;
+use kruise_runtime::cache::{Slim, Version};
 use kruise_runtime::controller::{Planner, Start};
 use kruise_runtime::events::Subject;
 use kruise_runtime::{Key, ObjectRef};
@@ -37,6 +37,14 @@ pub trait Planned: Send + Sync + 'static {
     fn uncached(&self, _object: &Self::Object, _lookup: Lookup<'_>) -> Vec<ObjectRef> {
         Vec::new()
     }
+
+    /// Whether it plans although some of them could not be read.
+    fn goes_on_unread(&self) -> bool {
+        false
+    }
+
+    /// A chain that is reported by item has left this version of an object behind.
+    fn wrote(&self, _key: &Key, _object: &ObjectRef, _version: Version) {}
 
     /// What wakes it besides itself and what it owns.
     fn wake_further(_wiring: &Wiring<'_>) {}
@@ -95,6 +103,14 @@ impl<K: Planned> Planner for Workloads<K> {
     fn uncached(&self, key: &Key) -> Vec<ObjectRef> {
         let object = self.object(key);
         object.map(|object| self.kind.uncached(&object, Lookup::new(&self.source))).unwrap_or_default()
+    }
+
+    fn goes_on_unread(&self) -> bool {
+        self.kind.goes_on_unread()
+    }
+
+    fn wrote(&self, key: &Key, object: &ObjectRef, version: Version) {
+        self.kind.wrote(key, object, version);
     }
 
     fn subject(&self, key: &Key) -> Option<Subject> {

@@ -106,6 +106,14 @@ impl ApplyError {
         Self::of(object, error)
     }
 
+    /// Whether it says something about the object, and not only about the moment.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Conflict { .. } | Self::Exists { .. } | Self::Busy { .. } => false,
+            Self::Refused { .. } | Self::Denied { .. } | Self::Unsure { .. } | Self::Broken { .. } => true,
+        }
+    }
+
     pub fn next(&self) -> Next {
         match self {
             Self::Conflict { .. } | Self::Exists { .. } => Next::Replan,

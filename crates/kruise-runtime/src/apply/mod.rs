@@ -11,6 +11,7 @@ use futures::stream::FuturesUnordered;
 use kruise_core::chain::{Blame, Chain, Charge, Event, EventKind, Identity, Pace, Purpose, Siblings, Write};
 use kruise_core::object::Item;
 use kruise_core::plan::Plan;
+use kruise_core::turn::Failed;
 use tokio::time::Instant;
 
 use call::is_alive;
@@ -18,6 +19,7 @@ pub use call::{ANSWER_WITHIN, Caller, Written, version_of};
 pub use error::{ApplyError, Next};
 
 use crate::barrier::Barrier;
+use crate::cache::Version;
 use crate::worker::Progress;
 use crate::{Key, ObjectRef, Resource};
 
@@ -47,6 +49,8 @@ pub struct Outcome {
     pub writes: usize,
     /// What an allowance was asked for, and the answer.
     pub asked: BTreeMap<Item, Verdict>,
+    /// What became of chains that are reported by item.
+    pub items: BTreeMap<Item, Tried>,
     /// Chains of a slow start that were left for the next plan.
     pub untried: Option<Untried>,
     /// Chains were left for the next plan: it was the turn of other objects, or this plan had failed and become old.
@@ -58,6 +62,15 @@ pub struct Outcome {
     /// Chains that went well.
     done: usize,
     begun: Option<Instant>,
+}
+
+/// What became of the last write of a chain.
+#[derive(Debug)]
+pub enum Tried {
+    /// The object and the version that it has now; none if it is gone.
+    Done(ObjectRef, Option<Version>),
+    /// Not because somebody was faster or the server was busy: nothing was learnt then.
+    Failed(Failed),
 }
 
 /// Creations that a wall of refusals hides from one plan.
@@ -148,7 +161,7 @@ impl Applier<'_> {
         }
         if let Some(status) = &plan.status {
             match self.write(status, &mut outcome.writes).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(error) => outcome.fail((Blame::Update, Purpose::Refresh), error),
             }
         }
@@ -261,8 +274,8 @@ impl Applier<'_> {
         self.first.and_then(place).unwrap_or(0)
     }
 
-    async fn run<'c>(&self, chain: &'c Chain) -> (&'c Chain, usize, Result<(), ApplyError>) {
-        let mut writes = 0;
+    async fn run<'c>(&self, chain: &'c Chain) -> (&'c Chain, usize, Result<Option<Version>, ApplyError>) {
+        let (mut writes, mut version) = (0, None);
         if let Some(allowance) = &chain.allowance {
             let spent = match self.declared(&allowance.from) {
                 Ok(()) => self.caller.spend(allowance).await,
@@ -273,11 +286,12 @@ impl Applier<'_> {
             }
         }
         for write in &chain.writes {
-            if let Err(error) = self.write(write, &mut writes).await {
-                return (chain, writes, Err(error));
+            match self.write(write, &mut writes).await {
+                Ok(now) => version = now,
+                Err(error) => return (chain, writes, Err(error)),
             }
         }
-        (chain, writes, Ok(()))
+        (chain, writes, Ok(version))
     }
 
     /// A write that the registration does not declare would not be listed anew by the next leader, which could make it twice.
@@ -289,39 +303,49 @@ impl Applier<'_> {
         Err(ApplyError::Refused { object: object.clone(), message })
     }
 
-    async fn write(&self, write: &Write, writes: &mut usize) -> Result<(), ApplyError> {
+    /// The version that the object has now, if there is one.
+    async fn write(&self, write: &Write, writes: &mut usize) -> Result<Option<Version>, ApplyError> {
         let object = &write.object;
         self.declared(object)?;
         if let Some(other) = &write.unless
             && self.caller.read(other).await?.is_some()
         {
-            return Ok(());
+            return Ok(None);
         }
         *writes += 1;
         match self.caller.write(write).await {
-            Ok(Written::At(version)) => self.barrier.wrote(self.key, object, version),
-            Ok(Written::Removed { uid }) => self.barrier.removed(self.key, object, &uid),
-            Ok(Written::Nothing) => {}
+            Ok(Written::At(version)) => {
+                self.barrier.wrote(self.key, object, version);
+                Ok(Some(version))
+            }
+            Ok(Written::Removed { uid }) => {
+                self.barrier.removed(self.key, object, &uid);
+                Ok(None)
+            }
+            Ok(Written::Nothing) => Ok(None),
             Err(error) => {
                 if let Some(doubt) = error.doubt() {
                     self.barrier.unsure(self.key, object, Instant::now() + doubt);
                 }
-                return Err(error);
+                Err(error)
             }
         }
-        Ok(())
     }
 }
 
 impl Outcome {
-    fn take(&mut self, chain: &Chain, writes: usize, result: Result<(), ApplyError>) {
+    fn take(&mut self, chain: &Chain, writes: usize, result: Result<Option<Version>, ApplyError>) {
         self.writes += writes;
+        let reported = chain.item.as_ref().zip(chain.writes.last()).filter(|_| chain.blame == Blame::Item);
         if let (Some(item), Some(_)) = (&chain.item, &chain.allowance) {
             let is_denied = matches!(result, Err(ApplyError::Denied { .. }));
             self.asked.insert(item.clone(), if is_denied { Verdict::Denied } else { Verdict::Allowed });
         }
         match result {
-            Ok(()) => {
+            Ok(version) => {
+                if let Some((item, write)) = reported {
+                    self.items.insert(item.clone(), Tried::Done(write.object.clone(), version));
+                }
                 self.busy = 0;
                 self.done += 1;
                 self.events.extend(chain.done.clone());
@@ -336,6 +360,10 @@ impl Outcome {
                 if chain.pace != Pace::Free {
                     self.failed_slowly += 1;
                     self.slow = Some(charge);
+                }
+                if let Some((item, _)) = reported.filter(|_| error.is_lasting()) {
+                    let failed = Failed { purpose: chain.purpose, message: error.to_string() };
+                    self.items.insert(item.clone(), Tried::Failed(failed));
                 }
                 self.fail(charge, error);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use kruise_core::chain::{Chain, Event, EventKind, Op, Part, Patch, Purpose, Write};
 use kruise_core::ids::Uid;
-use kruise_core::object::resource::{CLAIMS, CONFIG_MAPS, Description, PODS, REVISIONS};
+use kruise_core::object::resource::{CLAIMS, CONFIG_MAPS, Description, Detail, PODS, REVISIONS};
 use kruise_core::plan::Plan;
 use kruise_core::pod::PodView;
 use kruise_core::podunavailablebudget::{Operation, allowance};
@@ -29,6 +29,7 @@ const BUDGETS: Resource = Resource::described(&Description {
     version: "v1beta1",
     kind: "PodUnavailableBudget",
     scope: Scope::Namespaced,
+    detail: Detail::Whole,
 });
 
 fn pod(name: &str) -> ObjectRef {

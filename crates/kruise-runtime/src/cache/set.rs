@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, join_all};
 use kruise_core::lookup::{Found, Index, Source};
+use kruise_core::object::resource::Detail;
 use kube::Client;
 use tokio::task::JoinSet;
 
@@ -63,12 +64,13 @@ impl Caches {
         let everywhere = WatchSettings { namespace: "".into(), ..settings.clone() };
         let mut tasks = JoinSet::new();
         for (resource, store) in &self.0 {
-            let reach = match (resource.scope(), self.1.get(resource)) {
-                (_, Some(namespace)) => {
+            let reach = match (resource.scope(), resource.detail(), self.1.get(resource)) {
+                (_, _, Some(namespace)) => {
                     WatchSettings { namespace: Arc::clone(namespace), ..settings.clone() }
                 }
-                (Scope::Namespaced, None) => settings.clone(),
-                (Scope::Cluster, None) => everywhere.clone(),
+                (Scope::Namespaced, Detail::Whole, None) => settings.clone(),
+                // Metadata is watched for cluster-scoped objects, whose work is in all namespaces.
+                (Scope::Cluster, _, None) | (Scope::Namespaced, Detail::Metadata, None) => everywhere.clone(),
             };
             tasks.spawn(store.watch(client.clone(), reach));
         }

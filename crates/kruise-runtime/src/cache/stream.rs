@@ -2,7 +2,8 @@
 //! and skipped; it never breaks the rest.
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
-use http::Request;
+use http::{Request, header};
+use kruise_core::object::resource::Detail;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -117,8 +118,7 @@ pub async fn list<T: Slim>(
     let mut next = String::new();
     loop {
         let path = format!("{collection}?limit={PAGE}{selection}&continue={next}");
-        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        let text = client.request_text(request).await?;
+        let text = client.request_text(get::<T>(path)?).await?;
         let page: Page<'_> = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
         for item in page.items {
             match serde_json::from_str(item.get()) {
@@ -136,16 +136,27 @@ pub async fn list<T: Slim>(
 }
 
 /// Whether the server has come to a version; if not, it answers with an error that says so. One object at most is read.
-pub async fn has_come_to(
+pub async fn has_come_to<T: Slim>(
     client: &Client,
     (collection, selection): (&str, &str),
     version: Version,
 ) -> Result<(), kube::Error> {
     let at = format!("resourceVersion={}&resourceVersionMatch=NotOlderThan", version.0);
-    let request = Request::get(format!("{collection}?limit=1{selection}&{at}"));
-    let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let request = get::<T>(format!("{collection}?limit=1{selection}&{at}"))?;
     client.request_text(request).await.map(drop)
 }
+
+/// A request for as much of the objects as their type keeps.
+pub fn get<T: Slim>(path: String) -> Result<Request<Vec<u8>>, kube::Error> {
+    let accept = match T::RESOURCE.detail() {
+        Detail::Whole => "application/json",
+        Detail::Metadata => METADATA_ONLY,
+    };
+    Request::get(path).header(header::ACCEPT, accept).body(Vec::new()).map_err(kube::Error::HttpError)
+}
+
+/// No second choice: a server that cannot leave the contents out is not asked for them.
+const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 fn unreadable<T: Slim>(object: &RawValue, error: &serde_json::Error) -> Version {
     let BareMeta { name, namespace, resource_version, .. } = bare(object).metadata;

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use kube::Client;
 use tokio::time::{Instant, timeout};
 
@@ -248,7 +247,7 @@ impl<T: Slim> Watch<T> {
             (Some(from), _) => {
                 if self.trust == Trust::InDoubt {
                     let place = (self.collection.as_str(), self.selection.as_str());
-                    let asked = timeout(SILENCE, stream::has_come_to(&self.client, place, from)).await;
+                    let asked = timeout(SILENCE, stream::has_come_to::<T>(&self.client, place, from)).await;
                     let Ok(answer) = asked else { return Ok(End::Failed("no answer".into())) };
                     answer?;
                 }
@@ -267,7 +266,7 @@ impl<T: Slim> Watch<T> {
         let path = format!(
             "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}{selection}&{from}"
         );
-        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        let request = stream::get::<T>(path)?;
         let Ok(lines) = timeout(SILENCE, self.client.request_stream(request)).await else {
             return Ok(End::Failed("no answer".into()));
         };

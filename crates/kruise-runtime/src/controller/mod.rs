@@ -12,13 +12,14 @@ use jiff::Timestamp;
 use kruise_core::chain::{Charge, Event};
 use kruise_core::object::Item;
 use kruise_core::plan::Plan;
+use kruise_core::turn::Failed;
 pub use kruise_core::turn::Turn;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Verdict, version_of};
+use crate::apply::{Applier, ApplyError, Caller, Next, Outcome, Tried, Verdict, version_of};
 use crate::barrier::{Barrier, Found, Pass, Seen};
-use crate::cache::Caches;
+use crate::cache::{Caches, Version};
 use crate::clock::Clock;
 use crate::events::{Recorder, Subject};
 use crate::metrics::{ControllerMetrics, ResultLabel};
@@ -50,6 +51,14 @@ pub trait Planner: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether it plans although some of them could not be read; [`Turn::unread`] says which. The key is tried again then.
+    fn goes_on_unread(&self) -> bool {
+        false
+    }
+
+    /// A chain that is reported by item has left this version of an object behind.
+    fn wrote(&self, _key: &Key, _object: &ObjectRef, _version: Version) {}
+
     /// Whom events are about; `None` when the object is gone.
     fn subject(&self, key: &Key) -> Option<Subject>;
 }
@@ -58,6 +67,8 @@ pub trait Planner: Send + Sync + 'static {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Memory {
     failures: BTreeMap<Charge, String>,
+    /// Of chains that are reported by item; until one of them goes well.
+    failed: BTreeMap<Item, Failed>,
     denied: BTreeSet<Item>,
     /// What the slow start of the next plan begins with: refusals of others kept it from being tried.
     untried: Option<Item>,
@@ -90,7 +101,14 @@ impl Memory {
                 Verdict::Allowed => denied.remove(item),
             };
         }
-        Self { failures, denied, untried: outcome.untried.as_ref().map(|untried| untried.first.clone()) }
+        let mut failed = self.failed;
+        for (item, tried) in &outcome.items {
+            match tried {
+                Tried::Done(..) => failed.remove(item),
+                Tried::Failed(why) => failed.insert(item.clone(), why.clone()),
+            };
+        }
+        Self { failures, failed, denied, untried: outcome.untried.as_ref().map(|untried| untried.first.clone()) }
     }
 }
 
@@ -212,14 +230,8 @@ impl<P: Planner> Controller<P> {
             }
         }
         let mut turn = self.turn(key);
-        for object in self.planner.uncached(key) {
-            match self.caller.read(&object).await {
-                Ok(live) => turn.live.insert(object, live),
-                Err(error) => {
-                    tracing::warn!(%key, %error, "live read failed; retrying");
-                    return (Done::Failed, ResultLabel::Error);
-                }
-            };
+        if !self.read_uncached(key, &mut turn).await {
+            return (Done::Failed, ResultLabel::Error);
         }
         let started = Instant::now();
         let Some(plan) = self.planner.plan(key, &turn) else {
@@ -229,7 +241,30 @@ impl<P: Planner> Controller<P> {
             return (Done::Settled(None), ResultLabel::Success);
         };
         self.queue.rest(key, started + started.elapsed().saturating_mul(REST).min(LONGEST_REST));
-        self.carry_out(key, &plan, turn.now, progress).await
+        let carried_out = self.carry_out(key, &plan, turn.now, progress).await;
+        match carried_out {
+            (Done::Settled(_), _) if !turn.unread.is_empty() => (Done::Failed, ResultLabel::Error),
+            other => other,
+        }
+    }
+
+    /// Reads what no cache holds. Returns whether there is a plan without what could not be read.
+    async fn read_uncached(&self, key: &Key, turn: &mut Turn) -> bool {
+        let reads = self.planner.uncached(key).into_iter().map(async |object| {
+            let live = self.caller.read(&object).await;
+            (object, live)
+        });
+        let all: Vec<_> = stream::iter(reads).buffered(READS_AT_ONCE).collect().await;
+        for (object, live) in all {
+            match live {
+                Ok(live) => drop(turn.live.insert(object, live)),
+                Err(error) => {
+                    tracing::warn!(%key, %error, "live read failed; retrying");
+                    turn.unread.insert(object, error.to_string());
+                }
+            }
+        }
+        turn.unread.is_empty() || self.planner.goes_on_unread()
     }
 
     async fn carry_out(
@@ -256,6 +291,11 @@ impl<P: Planner> Controller<P> {
             let (writes, failures) = (outcome.writes, outcome.failures.len());
             let uid = self.planner.subject(key).map(|subject| subject.uid).unwrap_or_default();
             tracing::info!(%key, uid, controller = self.planner.name(), writes, failures, "plan applied");
+        }
+        for tried in outcome.items.values() {
+            if let Tried::Done(object, Some(version)) = tried {
+                self.planner.wrote(key, object, *version);
+            }
         }
         self.tell(key, &outcome.events);
         self.remember(key, &outcome);
@@ -304,10 +344,10 @@ impl<P: Planner> Controller<P> {
     }
 
     fn turn(&self, key: &Key) -> Turn {
-        let Memory { failures, denied, untried: _ } = self.remembered().get(key).cloned().unwrap_or_default();
+        let Memory { failures, failed, denied, untried: _ } = self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
-        Turn { now: self.shared.clock.now(), failures, denied, seed: *turns, live: BTreeMap::new() }
+        Turn { failures, failed, denied, ..Turn::first(self.shared.clock.now(), *turns) }
     }
 
     fn remember(&self, key: &Key, outcome: &Outcome) {

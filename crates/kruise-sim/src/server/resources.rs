@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use kruise_api::resource::{
-    CLAIMS, CONFIG_MAPS, Description, EVENTS, JOBS, LEASES, NAMESPACES, NATIVE_STATEFULSETS, NODES,
+    CLAIMS, CONFIG_MAPS, Description, Detail, EVENTS, JOBS, LEASES, NAMESPACES, NATIVE_STATEFULSETS, NODES,
     POD_TEMPLATES, PODS, REVISIONS, SECRETS, STORAGE_CLASSES,
 };
 use kruise_api::{Resource, Scope};
@@ -152,6 +152,7 @@ fn described(manifest: &Value, version: &Value) -> Option<Resource> {
         version: text(version, "/name")?,
         kind: text(manifest, "/spec/names/kind")?,
         scope,
+        detail: Detail::Whole,
     }))))
 }
 

@@ -1,4 +1,4 @@
-use kruise_core::object::resource::Description;
+use kruise_core::object::resource::{Description, Detail};
 use serde::Deserialize;
 
 use super::*;
@@ -10,6 +10,7 @@ const THINGS: Resource = Resource::described(&Description {
     version: "v1",
     kind: "Thing",
     scope: Scope::Namespaced,
+    detail: Detail::Whole,
 });
 
 #[derive(Debug, Clone, Deserialize)]
