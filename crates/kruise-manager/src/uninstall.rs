@@ -8,10 +8,9 @@ use serde_json::Value;
 use crate::kinds;
 
 /// Kinds that are not registered yet but may have objects of the original. The first text is the original's.
-const NOT_YET: [(&str, &str, &str); 4] = [
+const NOT_YET: [(&str, &str, &str); 3] = [
     (APPS_GROUP, "uniteddeployments", "uniteddeployments"),
     (APPS_GROUP, "workloadspreads", "workloadspreads"),
-    (APPS_GROUP, "resourcedistributions", "resourcedistributions"),
     (POLICY_GROUP, "podunavailablebudgets", "podunavailablebudgets"),
 ];
 

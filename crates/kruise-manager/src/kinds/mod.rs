@@ -16,6 +16,7 @@ mod nodepodprobe;
 mod persistentpodstate;
 mod pod_readiness;
 mod podprobemarker;
+mod resourcedistribution;
 mod sidecarset;
 mod sidecarterminator;
 mod statefulset;
@@ -101,7 +102,7 @@ pub struct Declared {
 }
 
 /// All kinds, in the order of their controllers.
-pub const ALL: [&Registration; 17] = [
+pub const ALL: [&Registration; 18] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
@@ -117,11 +118,12 @@ pub const ALL: [&Registration; 17] = [
     &persistentpodstate::REGISTRATION,
     &podprobemarker::REGISTRATION,
     &nodepodprobe::REGISTRATION,
+    &resourcedistribution::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch_priority::REGISTRATION,
 ];
 
-/// Every type that some kind reads with these gates. Secrets are never watched in more than one namespace.
+/// Every type that some kind reads with these gates. What Secrets contain is never watched in more than one namespace.
 pub fn caches(gates: &Gates, secrets: &str) -> Caches {
     let mut caches = Caches::default();
     for read in registered(gates).flat_map(|one| one.reads).filter(|read| read.is_on(gates)) {

@@ -126,7 +126,10 @@ mod tests {
                 assert!(!text.contains('*'), "{one:?}");
             }
             let is_by_name = one.verbs.iter().all(|verb| verb.name == "get");
+            // RD-B10, RD-B11: whoever turns on distributions lets the manager write Secrets everywhere.
+            let is_distributed = one.when == When::Gate(kruise_core::gates::Gate::ResourceDistribution);
             let is_narrow = matches!(one.role, Role::Webhook | Role::DaemonConfig)
+                || is_distributed
                 || (is_by_name && one.when == When::Gate(kruise_core::gates::Gate::ImagePullJob));
             assert!(one.resource != "secrets" || is_narrow, "{one:?}");
             assert!(!one.verbs.is_empty(), "{one:?}");

@@ -1,7 +1,8 @@
-//! Lets the API server itself judge a pod template: a PodTemplate that is created but not stored.
+//! Lets the API server itself judge a pod template or an object to be distributed: it is created but not stored.
 
 use std::time::Duration;
 
+use kruise_api::Resource;
 use kruise_core::admission::{Fault, FaultKind};
 use kube::Client;
 use serde::Serialize;
@@ -53,6 +54,28 @@ pub async fn faults(client: &Client, namespace: &str, template: &Value) -> Vec<F
             tracing::warn!(namespace, "a pod template was not checked in time by the API server");
             Vec::new()
         }
+    }
+}
+
+/// What is wrong with an object that is to be distributed. That one of its name is there says nothing; an answer that says neither yes nor no
+/// refuses it, because every copy would meet the same.
+pub async fn of_object(client: &Client, resource: Resource, namespace: &str, object: &Value) -> Vec<Fault> {
+    let path = format!("{}?dryRun=All&fieldManager=kruise-manager", resource.collection(namespace));
+    let request = http::Request::post(path)
+        .header("content-type", "application/json")
+        .body(object.to_string().into_bytes())
+        .map_err(kube::Error::HttpError);
+    let asked = async { client.request_text(request?).await };
+    let fault = |kind, message: String| vec![Fault { field: "spec.resource".to_owned(), kind, message }];
+    match tokio::time::timeout(WITHIN, asked).await {
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(kube::Error::Api(status))) => match (status.code, status.reason.as_str()) {
+            (409, "AlreadyExists") => Vec::new(),
+            (403, _) => fault(FaultKind::Forbidden, status.message.clone()),
+            (_, _) => fault(FaultKind::Invalid, status.message.clone()),
+        },
+        Ok(Err(error)) => fault(FaultKind::Invalid, format!("the API server could not be asked: {error}; try again")),
+        Err(_) => fault(FaultKind::Invalid, "the API server did not answer in time; try again".to_owned()),
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kruise_api::names::CONFIGURATION;
 use kruise_core::admission::versions::template_to_try;
 use kruise_core::admission::{Live, Operation, Question, Request};
-use kruise_core::sidecarset;
+use kruise_core::gates::Gate;
+use kruise_core::{resourcedistribution, sidecarset};
 use kube::Client;
 use serde_json::Value;
 
@@ -30,6 +31,15 @@ pub async fn ask(cx: &Context, questions: &[Question], request: &Request) -> Liv
                 let spec = request.object.get("spec").unwrap_or(&Value::Null);
                 if let Some(template) = sidecarset::admission::to_try(spec, old) {
                     live.template = dry_run::faults(&cx.client, &cx.namespace, &template).await;
+                }
+            }
+            // Without the gate there is no permission to ask, and the object is refused anyway.
+            Question::Resource => {
+                let is_on = cx.gates.on(Gate::ResourceDistribution);
+                let trial = resourcedistribution::admission::to_try(request, &cx.namespace);
+                if let Some((sort, trial)) = trial.filter(|_| is_on) {
+                    live.template =
+                        dry_run::of_object(&cx.client, sort.resource(), &cx.namespace, &trial).await;
                 }
             }
             Question::SidecarSets => live.sidecarsets = cx.fresh.ensure(cx, &request.namespace).await,

@@ -15,8 +15,7 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 3] = [
-    ("resourcedistribution", "resourcedistributions"),
+const KINDS: [(&str, &str); 2] = [
     ("uniteddeployment", "uniteddeployments"),
     ("workloadspread", "workloadspreads"),
 ];
