@@ -56,7 +56,8 @@ pub const CLAIMS: Resource =
 pub const CONFIG_MAPS: Resource = resource!("", "v1", "configmaps", "ConfigMap", Namespaced);
 pub const SECRETS: Resource = resource!("", "v1", "secrets", "Secret", Namespaced);
 /// ConfigMaps of all namespaces, without what they contain.
-pub const CONFIG_MAP_METADATA: Resource = Resource(&Description { detail: Detail::Metadata, ..*CONFIG_MAPS.0 });
+pub const CONFIG_MAP_METADATA: Resource =
+    Resource(&Description { detail: Detail::Metadata, ..*CONFIG_MAPS.0 });
 /// Secrets of all namespaces, without what they contain.
 pub const SECRET_METADATA: Resource = Resource(&Description { detail: Detail::Metadata, ..*SECRETS.0 });
 pub const EVENTS: Resource = resource!("", "v1", "events", "Event", Namespaced);

@@ -132,7 +132,7 @@ fn is_loopback(host: &str) -> bool {
 /// Certificates are kept here and not in the cluster: they are of no use to anybody else.
 fn args(kubeconfig: &Path, webhooks: &Webhooks, certificates: &Path) -> Vec<String> {
     let mut args = manager::args(kubeconfig);
-    args.push(manager::GATES_OF_THE_CHART.to_owned());
+    args.push(manager::GATES_OF_EXAMPLES.to_owned());
     if let Webhooks::At { host, port } = webhooks {
         args.retain(|arg| !arg.starts_with("--webhook-port"));
         args.push(format!("--webhook-port={port}"));

@@ -28,8 +28,8 @@ const ROLES: &str = "templates/rbac.yaml";
 /// Simulated nodes are ready when they say so.
 const NODE_IMAGES_AT_ONCE: &str = "--nodeimage-creation-delay=0s";
 
-/// What the chart turns on unless its user says otherwise.
-pub const GATES_OF_THE_CHART: &str = "--feature-gates=ImagePullJobGate=true";
+/// What the chart turns on unless its user says otherwise, and what `examples/` need beyond that.
+pub const GATES_OF_EXAMPLES: &str = "--feature-gates=ImagePullJobGate=true,ResourceDistributionGate=true";
 
 /// Ports that the manager of one cluster has for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

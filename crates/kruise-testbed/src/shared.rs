@@ -16,7 +16,7 @@ use crate::{Cluster, Options, TestbedError, crds, manager, wait};
 /// Enough for zones, for spreading and for a node or two to go away.
 const NODES: usize = 12;
 
-const ALL_GATES: &str = "AllAlpha=true";
+const ALL_GATES: &str = "AllAlpha=true,ResourceDistributionGate=true";
 
 /// The cluster that all tests of one process share.
 pub struct Shared {
@@ -75,7 +75,7 @@ pub async fn scratch(name: &str) -> Result<Scratch, TestbedError> {
     scratch_of(Flavour::Defaults, name).await
 }
 
-/// As [`scratch`], in the shared cluster whose manager runs with every alpha gate on and is asked before objects are stored.
+/// As [`scratch`], in the shared cluster whose manager runs with every alpha gate and ResourceDistributions on and is asked before objects are stored.
 pub async fn scratch_with_all_gates(name: &str) -> Result<Scratch, TestbedError> {
     scratch_of(Flavour::AllGates, name).await
 }

@@ -46,7 +46,7 @@ async fn bring_up(settings: &Settings) -> Result<(), TestbedError> {
     let count = crds::install(&cluster.client()).await?;
     say(&format!("{count} CRDs installed"));
     if let Some(manager) = &settings.manager {
-        manager::start_called(&cluster, manager, &[manager::GATES_OF_THE_CHART.to_owned()]).await?;
+        manager::start_called(&cluster, manager, &[manager::GATES_OF_EXAMPLES.to_owned()]).await?;
         say(&format!(
             "manager ready, and called by the API server ({:.1} s)",
             started.elapsed().as_secs_f64()

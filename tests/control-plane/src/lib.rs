@@ -43,6 +43,8 @@ mod podprobemarker;
 #[cfg(test)]
 mod replicas;
 #[cfg(test)]
+mod resourcedistribution;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod selection;

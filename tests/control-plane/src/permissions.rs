@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::cloneset::guarded::Budgets;
 use crate::workload::{Kind, Live, Sets, cloneset as web};
 
-const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true,PodUnavailableBudgetUpdateGate=true,SidecarTerminator=true";
+const GATES: &str = "InPlaceWorkloadVerticalScaling=true,PreDownloadImageForInPlaceUpdate=true,StatefulSetAutoResizePVCGate=true,PodUnavailableBudgetUpdateGate=true,SidecarTerminator=true,ResourceDistributionGate=true";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A verb on a resource, `patch pods/status`.
@@ -77,6 +77,7 @@ async fn install_f20_manager_uses_what_its_roles_grant_and_nothing_else() {
     injects(&here).await;
     runs_agents_and_schedules(&here).await;
     pulls_images(&here).await;
+    distributes(&here).await;
     heals_certificates(&here).await;
 
     let granted = granted();
@@ -507,6 +508,42 @@ async fn pulls_images(here: &Sets) {
         .unwrap();
     let is_active = |list: &DynamicObject| list.data["status"]["active"] == 1;
     wait::until(&lists, "list", "an image is pulled", is_active).await.unwrap();
+}
+
+/// RD-B10, RD-B11: copies of both kinds come, are repaired after a read by name, and go.
+async fn distributes(here: &Sets) {
+    let kind = GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "ResourceDistribution");
+    let all = Api::<DynamicObject>::all_with(here.client.clone(), &ApiResource::from_gvk(&kind));
+    for (kind, plural) in [("Secret", "shared-s"), ("ConfigMap", "shared-c")] {
+        let resource =
+            json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": plural}, "data": {"k": "dg=="}});
+        let list = json!({"list": [{"name": "default"}]});
+        let object = json!({
+            "apiVersion": "apps.kruise.io/v1beta1", "kind": "ResourceDistribution", "metadata": {"name": plural},
+            "spec": {"resource": resource, "targets": {"includedNamespaces": list}},
+        });
+        all.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        let has = |count: i64| {
+            move |one: &DynamicObject| {
+                one.data["status"]["succeeded"].as_i64().unwrap_or(0) == count
+                    && one.data["status"]["observedGeneration"] == one.metadata.generation.unwrap_or(0)
+            }
+        };
+        wait::until(&all, plural, "a copy", has(1)).await.unwrap();
+        let copies = Api::<DynamicObject>::namespaced_with(
+            here.client.clone(),
+            "default",
+            &ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind)),
+        );
+        let edit = Patch::Merge(json!({"data": {"k": "eA=="}}));
+        copies.patch(plural, &PatchParams::default(), &edit).await.unwrap();
+        wait::until(&copies, plural, "it is repaired", |one| one.data["data"]["k"] == "dg==").await.unwrap();
+        let nowhere = Patch::Merge(json!({"spec": {"targets": {"includedNamespaces": null}}}));
+        all.patch(plural, &PatchParams::default(), &nowhere).await.unwrap();
+        wait::until(&all, plural, "no target", has(0)).await.unwrap();
+        let one = ListParams::default().fields(&format!("metadata.name={plural}"));
+        wait::until_all(&copies, &one, "no copy", <[DynamicObject]>::is_empty).await.unwrap();
+    }
 }
 
 /// PL-B10: the roles allow to watch only these names, so that nothing else can be. The secret is deleted, then emptied; the configuration is deleted: each comes back, and the last goes with the role.

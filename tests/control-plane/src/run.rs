@@ -96,6 +96,7 @@ fn everything_in_the_examples_works_as_soon_as_make_run_is_ready() {
     running.until("ephemeraljobs.v1alpha1.apps.kruise.io/look-into", ".status.phase", "Succeeded");
     running.until("podprobemarkers.v1alpha1.apps.kruise.io/idle", ".status.matchedPods", "2");
     running.until("imagepulljobs.v1beta1.apps.kruise.io/nginx", ".status.active", "2");
+    running.until("resourcedistributions.v1beta1.apps.kruise.io/registry", ".status.observedGeneration", "1");
     running.until("statefulsets.v1beta1.apps.kruise.io/store", ".status.availableReplicas", "3");
 
     let dir = running.kubeconfig.parent().unwrap().to_owned();

@@ -101,8 +101,7 @@ fn object(resource: &Value, case: &Case<'_, Vec<String>>, faults: &mut Faults) {
     }
     let old = case.old.and_then(|old| old.get("resource"));
     if old.is_some_and(|old| identity(old) != identity(resource)) {
-        let message =
-            "resource apiVersion, kind, and name are immutable: delete the distribution and create another one";
+        let message = "resource apiVersion, kind, and name are immutable: delete the distribution and create another one";
         faults.invalid("spec.resource", message);
         return;
     }
@@ -120,13 +119,15 @@ fn targets(targets: &Value, faults: &mut Faults) {
     let (included, excluded) = (names("includedNamespaces"), names("excludedNamespaces"));
     for (field, all) in [("includedNamespaces", &included), ("excludedNamespaces", &excluded)] {
         for name in all.iter().filter(|name| !can_be_a_namespace(name)) {
-            let message =
-                format!("{name:?} cannot be the name of a namespace: lower-case letters, digits and -, at most 63");
+            let message = format!(
+                "{name:?} cannot be the name of a namespace: lower-case letters, digits and -, at most 63"
+            );
             faults.invalid(format!("spec.targets.{field}.list"), message);
         }
     }
     let excluded: BTreeSet<&String> = excluded.iter().collect();
-    let both: Vec<&str> = included.iter().filter(|name| excluded.contains(name)).map(String::as_str).collect();
+    let both: Vec<&str> =
+        included.iter().filter(|name| excluded.contains(name)).map(String::as_str).collect();
     if !both.is_empty() {
         let message = format!(
             "ambiguous targets because namespace {} is both included and excluded: remove it from one of the lists",

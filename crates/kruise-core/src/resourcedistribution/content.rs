@@ -75,7 +75,8 @@ impl Distributed {
     pub fn read(raw: &str) -> Result<Self, Fault> {
         let fault = |problem: &str| Fault::new("spec.resource", &problem);
         let body: Value = serde_json::from_str(raw).map_err(|error| fault(&error.to_string()))?;
-        let sort = Sort::of(&body).ok_or_else(|| fault("neither a Secret nor a ConfigMap of apiVersion v1"))?;
+        let sort =
+            Sort::of(&body).ok_or_else(|| fault("neither a Secret nor a ConfigMap of apiVersion v1"))?;
         let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
             return Err(fault("metadata.name is missing: every copy gets this name"));

@@ -24,7 +24,7 @@ mod update;
 mod view;
 
 pub use content::{Content, Distributed};
-pub use copy::{Copy, CopiedConfigMap, CopiedSecret};
+pub use copy::{CopiedConfigMap, CopiedSecret, Copy};
 pub use object::{OF_RESOURCE, OF_TARGET, ResourceDistribution, of_namespace, of_resource};
 pub use plan::plan;
 pub use spec::{PROTECTED, Spec, Targets};

@@ -113,15 +113,17 @@ fn next(view: &View, spec: &Spec, target: &Target) -> Next {
             Next::Fails(conditions::DISTRIBUTION_GET_FAILED, why.clone(), reason::unread(why))
         }
         Place::Own(_, Known::NotYet) => Next::Read,
-        Place::Own(copy, Known::Content(content)) => match update::difference(&view.head, resource, copy, content) {
-            Difference::None => Next::Nothing,
-            Difference::Forbidden(why) => {
-                Next::Fails(conditions::DISTRIBUTION_UPDATE_FAILED, why.clone(), reason::fixed(why))
+        Place::Own(copy, Known::Content(content)) => {
+            match update::difference(&view.head, resource, copy, content) {
+                Difference::None => Next::Nothing,
+                Difference::Forbidden(why) => {
+                    Next::Fails(conditions::DISTRIBUTION_UPDATE_FAILED, why.clone(), reason::fixed(why))
+                }
+                Difference::Patch(write) => {
+                    Next::Write(conditions::DISTRIBUTION_UPDATE_FAILED, Purpose::Refresh, write)
+                }
             }
-            Difference::Patch(write) => {
-                Next::Write(conditions::DISTRIBUTION_UPDATE_FAILED, Purpose::Refresh, write)
-            }
-        },
+        }
     }
 }
 

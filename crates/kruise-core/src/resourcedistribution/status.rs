@@ -68,12 +68,7 @@ fn stored_one<'a>(kind: &str, stored: &'a [Value]) -> Option<&'a Value> {
 }
 
 /// The reason is that of the last namespace in order, so that equal failures give an equal status (RD-B8).
-fn one(
-    kind: &str,
-    failed: Option<&BTreeMap<Arc<str>, String>>,
-    stored: &[Value],
-    now: Timestamp,
-) -> Value {
+fn one(kind: &str, failed: Option<&BTreeMap<Arc<str>, String>>, stored: &[Value], now: Timestamp) -> Value {
     let status = if failed.is_some() { "True" } else { "False" };
     let before = stored_one(kind, stored).filter(|one| one.get("status").is_some_and(|was| was == status));
     let since = before.and_then(|one| one.get("lastTransitionTime")).filter(|time| time.is_string()).cloned();
@@ -97,7 +92,8 @@ fn tell(conditions: &[Value], stored: &[Value], plan: &mut Plan) {
             continue;
         }
         let text = |field: &str| now.get(field).and_then(Value::as_str).unwrap_or_default();
-        let names = now.get("failedNamespaces").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let names =
+            now.get("failedNamespaces").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let first = names.first().and_then(Value::as_str).unwrap_or_default();
         let message = format!("{} namespaces, the first is {first}: {}", names.len(), text("reason"));
         plan.events.push(Event { kind: EventKind::Warning, reason: kind, message });

@@ -47,7 +47,8 @@ pub fn body(head: &Head, resource: &Distributed, namespace: &Arc<str>) -> Value 
 pub fn difference(head: &Head, resource: &Distributed, copy: &Copy, content: &Content) -> Difference {
     let Some(owned) = &copy.owned else { return Difference::None };
     let is_same = content.digest == resource.content.digest;
-    let is_current = owned.annotations.get(RESOURCEDISTRIBUTION_HASH).map(String::as_str) == Some(&resource.hash);
+    let is_current =
+        owned.annotations.get(RESOURCEDISTRIBUTION_HASH).map(String::as_str) == Some(&resource.hash);
     if is_same && (is_current || !is_metadata_stale(resource, owned)) {
         return Difference::None;
     }

@@ -74,7 +74,9 @@ pub async fn of_object(client: &Client, resource: Resource, namespace: &str, obj
             (403, _) => fault(FaultKind::Forbidden, status.message.clone()),
             (_, _) => fault(FaultKind::Invalid, status.message.clone()),
         },
-        Ok(Err(error)) => fault(FaultKind::Invalid, format!("the API server could not be asked: {error}; try again")),
+        Ok(Err(error)) => {
+            fault(FaultKind::Invalid, format!("the API server could not be asked: {error}; try again"))
+        }
         Err(_) => fault(FaultKind::Invalid, "the API server did not answer in time; try again".to_owned()),
     }
 }

@@ -15,10 +15,8 @@ pub struct NotYet {
 }
 
 /// Kinds of the group `apps.kruise.io`, as paths name them, and their plurals.
-const KINDS: [(&str, &str); 2] = [
-    ("uniteddeployment", "uniteddeployments"),
-    ("workloadspread", "workloadspreads"),
-];
+const KINDS: [(&str, &str); 2] =
+    [("uniteddeployment", "uniteddeployments"), ("workloadspread", "workloadspreads")];
 
 /// Group, plural and path of all others.
 const OTHERS: [(&str, &str, &str); 8] = [

@@ -108,7 +108,12 @@ impl Memory {
                 Tried::Failed(why) => failed.insert(item.clone(), why.clone()),
             };
         }
-        Self { failures, failed, denied, untried: outcome.untried.as_ref().map(|untried| untried.first.clone()) }
+        Self {
+            failures,
+            failed,
+            denied,
+            untried: outcome.untried.as_ref().map(|untried| untried.first.clone()),
+        }
     }
 }
 
@@ -344,7 +349,8 @@ impl<P: Planner> Controller<P> {
     }
 
     fn turn(&self, key: &Key) -> Turn {
-        let Memory { failures, failed, denied, untried: _ } = self.remembered().get(key).cloned().unwrap_or_default();
+        let Memory { failures, failed, denied, untried: _ } =
+            self.remembered().get(key).cloned().unwrap_or_default();
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         *turns = turns.wrapping_add(1);
         Turn { failures, failed, denied, ..Turn::first(self.shared.clock.now(), *turns) }

@@ -17,6 +17,7 @@ pub mod nodepodprobe;
 pub mod persistentpodstate;
 pub mod pod_readiness;
 pub mod podprobemarker;
+pub mod resourcedistribution;
 pub mod sidecarset;
 pub mod sidecarterminator;
 pub mod statefulset;
@@ -54,7 +55,7 @@ pub struct SimulatedKind {
 }
 
 /// All kinds, in the order in which runs are made.
-pub static ALL: [&SimulatedKind; 17] = [
+pub static ALL: [&SimulatedKind; 18] = [
     &cloneset::KIND,
     &statefulset::KIND,
     &daemonset::KIND,
@@ -70,6 +71,7 @@ pub static ALL: [&SimulatedKind; 17] = [
     &persistentpodstate::KIND,
     &podprobemarker::KIND,
     &nodepodprobe::KIND,
+    &resourcedistribution::KIND,
     &pod_readiness::KIND,
     &launch_priority::KIND,
 ];

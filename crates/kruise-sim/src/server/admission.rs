@@ -21,11 +21,12 @@ use super::store::{Name, Object};
 use crate::rng::Rng;
 
 /// What workloads of simulated worlds may use besides what is on by default: managers and admission know the same.
-pub const GATES: [Gate; 4] = [
+pub const GATES: [Gate; 5] = [
     Gate::StatefulSetStartOrdinal,
     Gate::InPlaceWorkloadVerticalScaling,
     Gate::ImagePullJob,
     Gate::SidecarTerminator,
+    Gate::ResourceDistribution,
 ];
 
 /// Whom the server asks before it stores an object.

@@ -33,7 +33,12 @@ fn faults_name_the_field_and_what_is_allowed() {
         (json!({}), json!({}), "spec.resource", "empty resource is not allowed"),
         (pod, json!({}), "spec.resource", "unknown or unsupported resource GroupKind"),
         (unnamed, json!({}), "spec.resource.metadata.name", "generateName gives none"),
-        (secret(), included(&["A"]), "spec.targets.includedNamespaces.list", "cannot be the name of a namespace"),
+        (
+            secret(),
+            included(&["A"]),
+            "spec.targets.includedNamespaces.list",
+            "cannot be the name of a namespace",
+        ),
         (secret(), both, "spec.targets", "ambiguous targets"),
         (secret(), json!({"namespaceSelector": selector}), "spec.targets.namespaceSelector", "Like"),
     ] {
@@ -41,7 +46,9 @@ fn faults_name_the_field_and_what_is_allowed() {
         assert!(denied.contains(field) && denied.contains(words), "{denied}");
         let mut older = distribution(&resource, &targets);
         older["apiVersion"] = json!("apps.kruise.io/v1alpha1");
-        if let Some(selector) = older["spec"]["targets"].as_object_mut().unwrap().shift_remove("namespaceSelector") {
+        if let Some(selector) =
+            older["spec"]["targets"].as_object_mut().unwrap().shift_remove("namespaceSelector")
+        {
             older["spec"]["targets"]["namespaceLabelSelector"] = selector;
         }
         let denied = message(&validate(Request::create(older), &around.known()));
@@ -64,13 +71,17 @@ fn identity_of_the_resource_cannot_change() {
 #[test]
 fn rd_b12_resource_is_tried_by_a_dry_run() {
     let (sort, trial) = to_try(&Request::create(good()), "kruise-system").unwrap();
-    assert_eq!((sort.resource().kind(), &trial["metadata"]["namespace"]), ("Secret", &json!("kruise-system")));
+    assert_eq!(
+        (sort.resource().kind(), &trial["metadata"]["namespace"]),
+        ("Secret", &json!("kruise-system"))
+    );
     assert!(to_try(&Request::update(good(), good()), "n").is_none(), "stored already");
     let mut renamed = good();
     renamed["spec"]["resource"]["metadata"]["name"] = json!("t");
     assert!(to_try(&Request::update(good(), renamed), "n").is_none(), "refused anyway");
     let mut around = around();
-    let fault = Fault { field: "spec.resource".to_owned(), kind: FaultKind::Invalid, message: "too long".to_owned() };
+    let fault =
+        Fault { field: "spec.resource".to_owned(), kind: FaultKind::Invalid, message: "too long".to_owned() };
     around.live.template = vec![fault];
     assert!(message(&validate(Request::create(good()), &around.known())).contains("too long"));
 }
@@ -79,7 +90,9 @@ fn rd_b12_resource_is_tried_by_a_dry_run() {
 fn rd_b14_gate_off_refuses_what_is_new_and_lets_go_of_what_is_there() {
     let around = Surroundings::default();
     let denied = validate(Request::create(good()), &around.known()).denial.unwrap();
-    assert!(denied.code == 403 && denied.message.contains("feature-gate ResourceDistributionGate is not enabled"));
+    assert!(
+        denied.code == 403 && denied.message.contains("feature-gate ResourceDistributionGate is not enabled")
+    );
     let mut new = good();
     new["metadata"]["finalizers"] = json!([]);
     assert_eq!(validate(Request::update(good(), new.clone()), &around.known()), Answer::allowed());

@@ -187,7 +187,8 @@ impl World {
         let memory = self.memory();
         let lookup = Lookup::new(&memory);
         let object = lookup.get::<ResourceDistribution>(&itself().key).unwrap();
-        let setup = Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
+        let setup =
+            Setup { gates: Gates::default(), resize: Resize::Endpoint, namespace: "kruise-system".into() };
         let mut turn = Turn { failed: self.failed.clone(), ..Turn::first(self.now, self.version) };
         for one in to_read(&object, &self.checked, lookup) {
             self.reads += 1;

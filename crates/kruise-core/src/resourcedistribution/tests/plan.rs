@@ -21,7 +21,8 @@ fn change(world: &mut World, change: impl FnOnce(&mut Value)) {
 #[test]
 fn rd_11_rd_24_copy_is_the_resource_with_owner_and_annotations() {
     let mut resource = config_map();
-    resource["metadata"]["ownerReferences"] = json!([{"uid": "d-1", "name": "old"}, {"uid": "x", "name": "x"}]);
+    resource["metadata"]["ownerReferences"] =
+        json!([{"uid": "d-1", "name": "old"}, {"uid": "x", "name": "x"}]);
     let world = ready(&resource);
     let copy = world.at("a").unwrap();
     assert_eq!((&copy["data"], &copy["metadata"]["namespace"]), (&json!({"k": "v"}), &json!("a")));
@@ -31,8 +32,12 @@ fn rd_11_rd_24_copy_is_the_resource_with_owner_and_annotations() {
         owners[1],
         json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ResourceDistribution", "name": "d", "uid": "d-1", "controller": true, "blockOwnerDeletion": true})
     );
-    let hash: String = Sha256::digest(resource.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(copy["metadata"]["annotations"], json!({RESOURCEDISTRIBUTION_HASH: hash, RESOURCEDISTRIBUTION_FROM: "d"}));
+    let hash: String =
+        Sha256::digest(resource.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        copy["metadata"]["annotations"],
+        json!({RESOURCEDISTRIBUTION_HASH: hash, RESOURCEDISTRIBUTION_FROM: "d"})
+    );
 }
 
 /// One write per namespace, one status, and no read of what was just written.
@@ -91,7 +96,10 @@ fn rd_9_rd_10_rd_23_object_of_somebody_else_is_a_conflict_and_never_written() {
     world.settle();
     world.remove(&foreign);
     world.settle();
-    assert_eq!((&world.at("a").unwrap()["data"], world.failing("ConflictOccurred").len()), (&json!({"k": "v"}), 0));
+    assert_eq!(
+        (&world.at("a").unwrap()["data"], world.failing("ConflictOccurred").len()),
+        (&json!({"k": "v"}), 0)
+    );
 }
 
 #[test]
@@ -152,7 +160,10 @@ fn rd_11_rd_21_rd_b9_change_of_content_reaches_every_copy_and_keeps_what_others_
     world.edit_copy("a", |one| {
         one["metadata"]["labels"] = json!({"mine": "1"});
         one["metadata"]["finalizers"] = json!(["x/y"]);
-        one["metadata"]["ownerReferences"].as_array_mut().unwrap().push(json!({"uid": "other", "kind": "Pod"}));
+        one["metadata"]["ownerReferences"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"uid": "other", "kind": "Pod"}));
     });
     world.settle();
     change(&mut world, |one| {
@@ -190,7 +201,8 @@ fn rd_21_change_of_targets_creates_and_deletes_in_one_plan() {
 /// RD-14: what is not a copy of this distribution stays; so does what ends with its namespace.
 #[test]
 fn rd_6_rd_14_rd_15_clean_up_deletes_only_its_own_copies() {
-    let mut world = world(&["a", "b", "kube-system"]).with(&distribution(&config_map(), &json!({"allNamespaces": true})));
+    let mut world =
+        world(&["a", "b", "kube-system"]).with(&distribution(&config_map(), &json!({"allNamespaces": true})));
     world.settle();
     let mut stray = world.at("a").unwrap().clone();
     stray["metadata"]["namespace"] = json!("kube-system");
@@ -291,7 +303,8 @@ fn rd_b13_immutable_copy_and_other_type_are_reported_and_not_written() {
 fn rd_b10_large_objects_are_written_in_batches() {
     let mut resource = config_map();
     resource["data"]["k"] = json!("x".repeat(6 << 20));
-    let mut world = world(&["a", "b", "c", "d", "e"]).with(&distribution(&resource, &json!({"allNamespaces": true})));
+    let mut world =
+        world(&["a", "b", "c", "d", "e"]).with(&distribution(&resource, &json!({"allNamespaces": true})));
     world.refused = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
     let plan = world.plan();
     assert_eq!(plan.chains.len(), 2);

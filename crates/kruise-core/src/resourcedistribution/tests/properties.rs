@@ -39,9 +39,13 @@ fn act(world: &mut World, deed: &Deed) {
             let names: Vec<&str> = names.iter().map(|i| NAMES[*i]).collect();
             world.edit(&itself(), |one| one["spec"]["targets"] = included(&names));
         }
-        Deed::Content(byte) => world.edit(&itself(), |one| one["spec"]["resource"]["data"]["k"] = json!(byte.to_string())),
+        Deed::Content(byte) => {
+            world.edit(&itself(), |one| one["spec"]["resource"]["data"]["k"] = json!(byte.to_string()))
+        }
         Deed::Label(byte) => {
-            world.edit(&itself(), |one| one["spec"]["resource"]["metadata"]["labels"] = json!({"l": byte.to_string()}));
+            world.edit(&itself(), |one| {
+                one["spec"]["resource"]["metadata"]["labels"] = json!({"l": byte.to_string()})
+            });
         }
         Deed::Edit(i) => {
             if world.at(NAMES[*i]).is_some() {

@@ -6,8 +6,12 @@ use super::*;
 fn rd_17_six_conditions_in_order_that_change_only_with_their_status() {
     let mut world = world(&["a"]).with(&distribution(&secret(), &included(&["a", "y", "x"])));
     world.settle();
-    let types: Vec<&str> =
-        world.status()["conditions"].as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
+    let types: Vec<&str> = world.status()["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["type"].as_str().unwrap())
+        .collect();
     assert_eq!(types, kruise_api::conditions::DISTRIBUTION_ORDER);
     let missing = world.status()["conditions"][5].clone();
     assert_eq!(

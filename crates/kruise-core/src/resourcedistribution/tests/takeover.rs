@@ -40,9 +40,14 @@ fn rd_24_copies_of_openkruise_are_recognised_and_not_written() {
 fn rd_24_hash_is_of_the_raw_bytes() {
     let world = recorded("rd-settled.json");
     let object: ResourceDistribution = serde_json::from_value(world.objects[&itself()].clone()).unwrap();
-    assert_eq!(&*object.spec.unwrap().resource.hash, "11495ffb0bca6ec1dcb9973df6fa5784d2da149fa3fdc01ee0561a66c864ee51");
+    assert_eq!(
+        &*object.spec.unwrap().resource.hash,
+        "11495ffb0bca6ec1dcb9973df6fa5784d2da149fa3fdc01ee0561a66c864ee51"
+    );
     let raw = r#"{"metadata":{"name":"d"},"spec":{"targets":{},"resource":{"kind":"ConfigMap","apiVersion":"v1", "metadata":{"name":"\u003c"}}}}"#;
-    let hash = |text: &str| serde_json::from_str::<ResourceDistribution>(text).unwrap().spec.unwrap().resource.hash.clone();
+    let hash = |text: &str| {
+        serde_json::from_str::<ResourceDistribution>(text).unwrap().spec.unwrap().resource.hash.clone()
+    };
     assert_ne!(hash(raw), hash(&raw.replace("\\u003c", "<")), "as written, not as understood");
 }
 
