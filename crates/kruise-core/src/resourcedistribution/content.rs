@@ -148,5 +148,5 @@ fn fields(sort: Sort, object: &Value) -> Map<String, Value> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }

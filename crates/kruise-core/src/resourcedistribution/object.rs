@@ -65,7 +65,7 @@ fn labelled(key: &str, value: &str) -> String {
 pub fn narrow(requirements: &[Requirement]) -> Option<Vec<String>> {
     requirements.iter().find_map(|one| match one {
         Requirement::In(key, values) => Some(values.iter().map(|value| labelled(key, value)).collect()),
-        Requirement::Exists(key) => Some(vec![key.to_string()]),
+        Requirement::Exists(key) => Some(vec![key.clone()]),
         Requirement::NotIn(..) | Requirement::DoesNotExist(_) => None,
     })
 }

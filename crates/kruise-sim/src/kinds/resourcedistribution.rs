@@ -90,16 +90,19 @@ fn namespace(target: Target) -> Value {
 
 fn distribution(target: Target, value: &str, targets: &Value) -> Value {
     let resource = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": COPY.name}, "data": {"k": value}});
+    distribution_of(target, &resource, targets)
+}
+
+fn secret() -> Value {
+    let resource = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": COPY.name}, "type": "Opaque", "data": {"k": "MQ=="}});
+    distribution_of(SUBJECT, &resource, &json!({"allNamespaces": true}))
+}
+
+fn distribution_of(target: Target, resource: &Value, targets: &Value) -> Value {
     json!({
         "apiVersion": target.resource.api_version(), "kind": target.resource.kind(), "metadata": {"name": target.name},
         "spec": {"resource": resource, "targets": targets},
     })
-}
-
-fn secret() -> Value {
-    let mut object = distribution(SUBJECT, "1", &json!({"allNamespaces": true}));
-    object["spec"]["resource"] = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": COPY.name}, "type": "Opaque", "data": {"k": "MQ=="}});
-    object
 }
 
 /// Namespaces with an object of the name that is distributed, and what it contains.
@@ -136,12 +139,16 @@ fn goal(store: &Store, scenario: &Scenario) -> Result<(), String> {
     if relevant != wanted {
         return Err(format!("copies are {relevant:?}"));
     }
-    let status = subject.find(store).map(|one| one.value["status"].clone()).unwrap_or_default();
-    if status["desired"] == status["succeeded"] && status["failed"].is_null() && status["desired"].is_number()
-    {
+    let number = |field: &str| {
+        let stored =
+            subject.find(store).and_then(|one| one.value.pointer(&format!("/status/{field}"))?.as_i64());
+        stored.unwrap_or(0)
+    };
+    let counted = (number("desired"), number("succeeded"), number("failed"));
+    if 0 < counted.0 && counted.0 == counted.1 && counted.2 == 0 {
         return Ok(());
     }
-    Err(format!("the status is {status}"))
+    Err(format!("the status counts {counted:?}"))
 }
 
 /// Looks at what is there; needs no memory of its own.

@@ -46,13 +46,13 @@ fn faults_name_the_field_and_what_is_allowed() {
         assert!(denied.contains(field) && denied.contains(words), "{denied}");
         let mut older = distribution(&resource, &targets);
         older["apiVersion"] = json!("apps.kruise.io/v1alpha1");
-        if let Some(selector) =
+        if let Some(same) =
             older["spec"]["targets"].as_object_mut().unwrap().shift_remove("namespaceSelector")
         {
-            older["spec"]["targets"]["namespaceLabelSelector"] = selector;
+            older["spec"]["targets"]["namespaceLabelSelector"] = same;
         }
-        let denied = message(&validate(Request::create(older), &around.known()));
-        assert!(denied.contains(&field.replace("namespaceSelector", "namespaceLabelSelector")), "{denied}");
+        let refused = message(&validate(Request::create(older), &around.known()));
+        assert!(refused.contains(&field.replace("namespaceSelector", "namespaceLabelSelector")), "{refused}");
     }
 }
 

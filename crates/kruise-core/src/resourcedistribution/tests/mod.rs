@@ -261,7 +261,8 @@ impl World {
             let plan = self.plan();
             let made = self.apply(&plan);
             writes += made;
-            if made == 0 && (plan.chains.is_empty() || !self.failed.is_empty()) && plan.revisit_at.is_none() {
+            let waits = plan.reasons.values().any(|reason| reason.name() == "NextBatch");
+            if made == 0 && (plan.chains.is_empty() || !self.failed.is_empty()) && !waits {
                 return writes;
             }
         }

@@ -32,8 +32,7 @@ fn rd_11_rd_24_copy_is_the_resource_with_owner_and_annotations() {
         owners[1],
         json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ResourceDistribution", "name": "d", "uid": "d-1", "controller": true, "blockOwnerDeletion": true})
     );
-    let hash: String =
-        Sha256::digest(resource.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = format!("{:x}", Sha256::digest(resource.to_string()));
     assert_eq!(
         copy["metadata"]["annotations"],
         json!({RESOURCEDISTRIBUTION_HASH: hash, RESOURCEDISTRIBUTION_FROM: "d"})
@@ -293,10 +292,10 @@ fn rd_b13_immutable_copy_and_other_type_are_reported_and_not_written() {
     world.settle();
     assert_eq!(world.failing("UpdateResourceFailed"), ["b"]);
 
-    let mut world = ready(&secret());
-    change(&mut world, |one| one["type"] = json!("other"));
-    world.settle();
-    assert_eq!((world.failing("UpdateResourceFailed").len(), world.plan().writes().count()), (2, 0));
+    let mut other = ready(&secret());
+    change(&mut other, |one| one["type"] = json!("other"));
+    other.settle();
+    assert_eq!((other.failing("UpdateResourceFailed").len(), other.plan().writes().count()), (2, 0));
 }
 
 /// RD-B10: however many there are and however large, a plan fits into memory, and all have their turn, those that failed last.

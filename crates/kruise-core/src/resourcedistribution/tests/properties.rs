@@ -40,11 +40,11 @@ fn act(world: &mut World, deed: &Deed) {
             world.edit(&itself(), |one| one["spec"]["targets"] = included(&names));
         }
         Deed::Content(byte) => {
-            world.edit(&itself(), |one| one["spec"]["resource"]["data"]["k"] = json!(byte.to_string()))
+            world.edit(&itself(), |one| one["spec"]["resource"]["data"]["k"] = json!(byte.to_string()));
         }
         Deed::Label(byte) => {
             world.edit(&itself(), |one| {
-                one["spec"]["resource"]["metadata"]["labels"] = json!({"l": byte.to_string()})
+                one["spec"]["resource"]["metadata"]["labels"] = json!({"l": byte.to_string()});
             });
         }
         Deed::Edit(i) => {
