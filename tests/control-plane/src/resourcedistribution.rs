@@ -84,12 +84,7 @@ impl Here {
     /// Namespaces of this test that have the object, and how they hold it.
     async fn until_copies<K>(&self, what: &str, ok: impl Fn(&[K]) -> bool)
     where
-        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-            + Clone
-            + serde::de::DeserializeOwned
-            + std::fmt::Debug
-            + Send
-            + 'static,
+        K: wait::Watched + kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
     {
         let all: Api<K> = Api::all(self.test.client.clone());
         let named = ListParams::default().fields(&format!("metadata.name={}", self.name()));
