@@ -512,8 +512,8 @@ async fn pulls_images(here: &Sets) {
 
 /// RD-B10, RD-B11: copies of both kinds come, are repaired after a read by name, and go.
 async fn distributes(here: &Sets) {
-    let kind = GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "ResourceDistribution");
-    let all = Api::<DynamicObject>::all_with(here.client.clone(), &ApiResource::from_gvk(&kind));
+    let distribution = GroupVersionKind::gvk("apps.kruise.io", "v1beta1", "ResourceDistribution");
+    let all = Api::<DynamicObject>::all_with(here.client.clone(), &ApiResource::from_gvk(&distribution));
     for (kind, plural) in [("Secret", "shared-s"), ("ConfigMap", "shared-c")] {
         let resource =
             json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": plural}, "data": {"k": "dg=="}});

@@ -36,9 +36,13 @@ impl Here {
         format!("{}-{name}", self.name())
     }
 
-    async fn add(&self, name: &str, is_labelled: bool) -> String {
+    /// One that the selector matches.
+    async fn add(&self, name: &str) -> String {
+        self.add_with(name, json!({"of": self.name()})).await
+    }
+
+    async fn add_with(&self, name: &str, labels: Value) -> String {
         let name = self.namespace(name);
-        let labels = if is_labelled { json!({"of": self.name()}) } else { json!({}) };
         let object = serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}})).unwrap();
         self.namespaces().create(&PostParams::default(), &object).await.unwrap();
         name
@@ -110,8 +114,8 @@ async fn resourcedistribution_scenarios_1_2_11_secret_follows_namespaces_and_is_
     let secret = json!({"kind": "Secret", "stringData": {"k": "v"}});
     let targets = json!({"namespaceLabelSelector": here.selector()});
     here.create("v1alpha1", here.name(), secret, targets).await.unwrap();
-    let a = here.add("a", true).await;
-    let b = here.add("b", false).await;
+    let a = here.add("a").await;
+    let b = here.add_with("b", json!({})).await;
     here.until_copies("the first one", |all: &[Secret]| places(all) == [a.clone()]).await;
     let label = Patch::Merge(json!({"metadata": {"labels": {"of": here.name()}}}));
     here.namespaces().patch(&b, &PatchParams::default(), &label).await.unwrap();
@@ -142,15 +146,15 @@ async fn resourcedistribution_scenarios_1_2_11_secret_follows_namespaces_and_is_
 #[tokio::test]
 async fn resourcedistribution_scenarios_3_10_13_15_full_cycle() {
     let here = Here::new("rd-cycle").await;
-    let (a, b, c) = (here.add("a", true).await, here.add("b", true).await, here.add("c", false).await);
-    let x = here.add("x", true).await;
+    let (a, b, c) = (here.add("a").await, here.add("b").await, here.add_with("c", json!({})).await);
+    let x = here.add("x").await;
     let list = |names: &[&String]| json!({"list": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()});
     let map = json!({"kind": "ConfigMap", "data": {"k": "v"}});
     let targets = json!({"namespaceSelector": here.selector(), "includedNamespaces": list(&[&c]), "excludedNamespaces": list(&[&x])});
     here.create("v1beta1", here.name(), map, targets).await.unwrap();
-    let status = here.until(here.name(), "three copies", |status| counts(status) == (3, 3)).await;
-    let all = status["conditions"].as_array().unwrap();
-    assert!(all.len() == 6 && all.iter().all(|one| one["status"] == "False"), "{status}");
+    let full = here.until(here.name(), "three copies", |status| counts(status) == (3, 3)).await;
+    let conditions = full["conditions"].as_array().unwrap();
+    assert!(conditions.len() == 6 && conditions.iter().all(|one| one["status"] == "False"), "{full}");
     here.until_copies("not where it is excluded", |all: &[ConfigMap]| {
         places(all) == [a.clone(), b.clone(), c.clone()]
     })
@@ -166,8 +170,8 @@ async fn resourcedistribution_scenarios_3_10_13_15_full_cycle() {
     here.until_copies("all are new", |all: &[ConfigMap]| all.len() == 3 && all.iter().all(is_new)).await;
 
     here.namespaces().delete(&c, &DeleteParams::default()).await.unwrap();
-    let status = here.until(here.name(), "one is missing", |status| counts(status) == (3, 2)).await;
-    assert_eq!(status["conditions"][5]["failedNamespaces"], json!([c]));
+    let missing = here.until(here.name(), "one is missing", |status| counts(status) == (3, 2)).await;
+    assert_eq!(missing["conditions"][5]["failedNamespaces"], json!([c]));
     here.edit(
         here.name(),
         json!({"spec": {"targets": {"namespaceSelector": null, "includedNamespaces": list(&[&a])}}}),
@@ -183,7 +187,7 @@ async fn resourcedistribution_scenarios_3_10_13_15_full_cycle() {
 #[tokio::test]
 async fn resourcedistribution_scenarios_8_9_conflicts_end_when_the_other_goes() {
     let here = Here::new("rd-conflict").await;
-    let a = here.add("a", true).await;
+    let a = here.add("a").await;
     let maps: Api<ConfigMap> = Api::namespaced(here.test.client.clone(), &a);
     let theirs = json!({"metadata": {"name": here.name()}, "data": {"k": "theirs"}});
     maps.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();

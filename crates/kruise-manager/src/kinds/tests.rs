@@ -454,6 +454,58 @@ fn images_14_without_the_gate_no_secret_is_watched() {
     assert!(is_watched(&Gates::default().with(Gate::ImagePullJob)));
 }
 
+/// RD-B10: distributions watch metadata of Secrets, never what they contain.
+#[test]
+fn rd_b10_distributions_watch_metadata_only() {
+    let watched = |gates: &Gates| -> Vec<Resource> {
+        let all = caches(gates, "copies").counts().map(|(resource, _)| resource).collect::<Vec<_>>();
+        all.into_iter().filter(|one| one.plural() == "secrets").collect()
+    };
+    assert_eq!(watched(&Gates::default()), []);
+    let found = watched(&Gates::default().with(Gate::ResourceDistribution));
+    assert_eq!(found, [kruise_api::resource::SECRET_METADATA]);
+}
+
+/// RD-B4, RD-B5: what wakes a distribution, and what does not.
+#[tokio::test]
+async fn rd_1_rd_2_rd_3_distribution_is_woken_by_namespaces_it_wants_and_by_objects_of_its_name() {
+    use kruise_api::resource::{CONFIG_MAP_METADATA, NAMESPACES, SECRET_METADATA};
+    let gates = Gates::default().with(Gate::ResourceDistribution);
+    let world = world_with(&resourcedistribution::REGISTRATION, gates);
+    let resource = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    let targets = json!({"namespaceSelector": {"matchLabels": {"a": "1"}}, "includedNamespaces": {"list": [{"name": "listed"}]}});
+    let object = json!({
+        "metadata": {"name": "d", "uid": "d", "resourceVersion": "1"}, "spec": {"resource": resource, "targets": targets},
+    });
+    world.put(kruise_core::resourcedistribution::ResourceDistribution::RESOURCE, &object);
+    assert_eq!(world.names().await, ["d"]);
+    let namespace = |name: &str, labels: Value, version: u64, phase: &str| {
+        let meta =
+            json!({"name": name, "uid": name, "resourceVersion": version.to_string(), "labels": labels});
+        world.put(NAMESPACES, &json!({"metadata": meta, "status": {"phase": phase}}));
+    };
+    for (name, labels, version, phase, is_woken) in [
+        ("x", json!({}), 1, "Active", false),
+        ("listed", json!({}), 2, "Active", true),
+        ("x", json!({"a": "1"}), 3, "Active", true),
+        ("x", json!({"a": "1", "b": "1"}), 4, "Active", false),
+        ("x", json!({"a": "1", "b": "1"}), 5, "Terminating", true),
+        ("x", json!({"a": "2"}), 6, "Terminating", true),
+        ("x", json!({"a": "3"}), 7, "Terminating", false),
+    ] {
+        namespace(name, labels, version, phase);
+        assert_eq!(world.names().await.is_empty(), !is_woken, "{name} {version}");
+    }
+    for (resource, name, is_woken) in
+        [(SECRET_METADATA, "s", true), (SECRET_METADATA, "t", false), (CONFIG_MAP_METADATA, "s", false)]
+    {
+        world.put(resource, &json!({"metadata": meta(name, name, 9, None)}));
+        assert_eq!(world.names().await.is_empty(), !is_woken, "{name}");
+    }
+    world.remove(SECRET_METADATA, "s");
+    assert_eq!(world.names().await, ["d"], "a foreign object makes room");
+}
+
 /// CS-84: with the gate, a change of a pod that no rule reads wakes nobody.
 #[tokio::test]
 async fn cs_84_optimized_event_handler_ignores_changes_that_no_rule_reads() {

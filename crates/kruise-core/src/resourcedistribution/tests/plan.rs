@@ -39,12 +39,13 @@ fn rd_11_rd_24_copy_is_the_resource_with_owner_and_annotations() {
     );
 }
 
-/// One write per namespace, one status, and no read of what was just written.
+/// One write per namespace, one status, no read of what was just written, and no look again without a change (RD-4).
 #[test]
-fn rd_1_rd_19_at_rest_nothing_is_written_or_read() {
+fn rd_1_rd_4_rd_19_at_rest_nothing_is_written_or_read() {
     let mut world = world(&["a", "b"]).with(&distribution(&secret(), &json!({"allNamespaces": true})));
     assert_eq!(world.settle(), 3);
     assert_eq!((world.settle(), world.reads), (0, 0));
+    assert_eq!(world.plan().revisit_at, None);
     world.edit(&itself(), |one| one["metadata"]["labels"] = json!({"x": "y"}));
     assert_eq!(world.settle(), 0, "metadata of the distribution does not matter");
 }
