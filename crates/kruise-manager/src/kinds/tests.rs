@@ -496,10 +496,10 @@ async fn rd_1_rd_2_rd_3_distribution_is_woken_by_namespaces_it_wants_and_by_obje
         namespace(name, labels, version, phase);
         assert_eq!(world.names().await.is_empty(), !is_woken, "{name} {version}");
     }
-    for (resource, name, is_woken) in
+    for (of, name, is_woken) in
         [(SECRET_METADATA, "s", true), (SECRET_METADATA, "t", false), (CONFIG_MAP_METADATA, "s", false)]
     {
-        world.put(resource, &json!({"metadata": meta(name, name, 9, None)}));
+        world.put(of, &json!({"metadata": meta(name, name, 9, None)}));
         assert_eq!(world.names().await.is_empty(), !is_woken, "{name}");
     }
     world.remove(SECRET_METADATA, "s");
